@@ -18,12 +18,40 @@
 namespace weir {
 namespace {
 
-// Returns protobuf's message without its code: "INVALID_ARGUMENT:(scenario)
-// no_such: Cannot find field." becomes "no_such: Cannot find field.".
-std::string WhatProtobufSays(absl::string_view text) {
+// Takes "(costs.stages[0]) " from the beginning of `text` and returns the path.
+absl::string_view TakePath(absl::string_view* text) {
+  const size_t end = text->find(')');
+  if (!absl::StartsWith(*text, "(") || end == absl::string_view::npos) {
+    return "";
+  }
+  const absl::string_view path = text->substr(1, end - 1);
+  *text = absl::StripLeadingAsciiWhitespace(text->substr(end + 1));
+  return path;
+}
+
+// Returns protobuf's message in the form of weir's. Those that occur are
+// "INVALID_ARGUMENT:(costs.stages[0]) no_such: Cannot find field." and
+// "INVALID_ARGUMENT:(parallelism.pipeline): invalid value "a" for type
+// TYPE_UINT32". Others stay as they are.
+std::string WhatProtobufSays(absl::string_view text, absl::string_view type) {
   absl::ConsumePrefix(&text, "INVALID_ARGUMENT:");
   absl::string_view rest = absl::StripLeadingAsciiWhitespace(text);
-  return EscapeLine(rest);
+  const std::string unchanged = EscapeLine(rest);
+  const absl::string_view path = TakePath(&rest);
+  if (absl::ConsumeSuffix(&rest, ": Cannot find field.")) {
+    return EscapeLine(absl::StrCat(path, path.empty() ? "" : ".", rest,
+                                   " is unknown, expected a field of ",
+                                   path.empty() ? type : path));
+  }
+  constexpr absl::string_view kType = " for type TYPE_";
+  const bool is_value = absl::ConsumePrefix(&rest, ": invalid value ");
+  const size_t end = rest.rfind(kType);
+  if (is_value && end != absl::string_view::npos) {
+    return EscapeLine(absl::StrCat(
+        path, " is ", rest.substr(0, end), ", expected a value of type ",
+        absl::AsciiStrToLower(rest.substr(end + kType.size()))));
+  }
+  return unchanged;
 }
 
 }  // namespace
@@ -36,7 +64,8 @@ absl::Status ParseProtoJson(absl::string_view label, absl::string_view text,
       google::protobuf::StringPiece(text.data(), text.size()), message);
   if (status.ok()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
-      EscapeLine(label), ": ", WhatProtobufSays(status.ToString())));
+      EscapeLine(label), ": ",
+      WhatProtobufSays(status.ToString(), message->GetDescriptor()->name())));
 }
 
 absl::Status ParseProtoText(absl::string_view label, absl::string_view text,

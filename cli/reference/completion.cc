@@ -42,7 +42,7 @@ std::string FixedWords(const std::string& option) {
   if (option == "--reliability") {
     return absl::StrJoin(ListAssets("plan/goodput/presets"), " ");
   }
-  if (option != "--schedule") return "";
+  if (option != "--schedule" && option != "SCHEDULE") return "";
   return absl::StrJoin(
       schedules::AllScheduleKinds(), " ",
       [](std::string* out, const schedules::ScheduleKind& kind) {
@@ -66,14 +66,16 @@ OptionValues ValuesOf(const CLI::Option& option) {
   return values;
 }
 
-// Returns the command that lists the first positional argument that has one.
-std::string ListingOfPositionals(const CLI::App& command) {
+// Returns the values of the first positional argument that has some.
+OptionValues PositionalValues(const CLI::App& command) {
   for (const CLI::Option* option : PositionalsOf(command)) {
-    const auto listing =
-        ListingCommands().find(option->get_name(/*positional=*/true));
-    if (listing != ListingCommands().end()) return listing->second;
+    const std::string name = option->get_name(/*positional=*/true);
+    const auto listing = ListingCommands().find(name);
+    if (listing != ListingCommands().end()) return {"", listing->second};
+    const std::string words = FixedWords(name);
+    if (!words.empty()) return {words, ""};
   }
-  return "";
+  return {};
 }
 
 // Returns the words that may follow each prefix of a command: "" -> simulate,
@@ -143,10 +145,15 @@ std::string BashOptions(const CLI::App& program) {
 std::string BashPositionals(const CLI::App& program) {
   std::string text;
   for (const CLI::App* command : AllCommands(program)) {
-    const std::string listing = ListingOfPositionals(*command);
-    if (listing.empty()) continue;
-    absl::StrAppend(&text, "    '", NameInProgram(*command),
-                    "') words=\"$(weir ", listing, " 2>/dev/null)\" ;;\n");
+    const OptionValues values = PositionalValues(*command);
+    if (!values.listing.empty()) {
+      absl::StrAppend(&text, "    '", NameInProgram(*command),
+                      "') words=\"$(weir ", values.listing,
+                      " 2>/dev/null)\" ;;\n");
+    } else if (!values.words.empty()) {
+      absl::StrAppend(&text, "    '", NameInProgram(*command), "') words='",
+                      values.words, "' ;;\n");
+    }
   }
   return text;
 }
@@ -255,10 +262,13 @@ end
   for (const CLI::App* command : AllCommands(program)) {
     const std::string condition = FishQuote(
         absl::StrCat(function, "_is ", FishQuote(NameInProgram(*command))));
-    const std::string listing = ListingOfPositionals(*command);
-    if (!listing.empty()) {
-      absl::StrAppend(&text, start, condition, " -a '(weir ", listing,
-                      " 2>/dev/null)'\n");
+    const OptionValues positional = PositionalValues(*command);
+    if (!positional.listing.empty()) {
+      absl::StrAppend(&text, start, condition, " -a '(weir ",
+                      positional.listing, " 2>/dev/null)'\n");
+    } else if (!positional.words.empty()) {
+      absl::StrAppend(&text, start, condition, " -a ",
+                      FishQuote(positional.words), "\n");
     }
     for (const CLI::Option* option : OptionsOf(*command)) {
       absl::StrAppend(&text, start, condition);

@@ -229,10 +229,12 @@ absl::StatusOr<std::vector<std::string>> ArgumentsOf(const CLI::App& app,
                                       method.name, DidYouMean(name, known)));
     } else if (!text.has_value() || (is_positional && !value.is_string())) {
       problems.Add(
-          name, absl::StrCat("is of type ", value.type_name(), ", expected ",
-                             is_positional ? "a string"
-                                           : "a string, a number, a boolean or "
-                                             "a list of them"));
+          name,
+          absl::StrCat("is of type ", value.type_name(), ", expected ",
+                       !is_positional ? "a string, a number, a boolean or "
+                                        "a list of them"
+                       : name == "scenario" ? "a string or an object"
+                                            : "a string"));
     } else if (text->empty() || absl::StrContains(*text, '\0')) {
       problems.Add(
           name, absl::StrCat(text->empty() ? "is empty" : "has a character NUL",

@@ -135,25 +135,35 @@ int RunCommand(const std::vector<std::string>& arguments) {
   }
 }
 
-absl::StatusOr<Ended> Run(const Method& method, Json parameters) {
-  // Kept for the life of the process, since the command's descriptors are it.
-  static auto& out = *new Capture(STDOUT_FILENO);
-  static auto& err = *new Capture(STDERR_FILENO);
-  std::optional<ScratchFile> file;
+// Returns the command line of a request. A scenario that is an object becomes a
+// file, which `file` then has.
+absl::StatusOr<std::vector<std::string>> CommandArguments(
+    const Method& method, Json parameters, std::optional<ScratchFile>* file) {
   if (method.positional == "scenario" && parameters.contains("scenario") &&
       parameters["scenario"].is_object()) {
     ASSIGN_OR_RETURN(ScratchFile written,
                      WriteScenario(parameters["scenario"]));
-    file.emplace(std::move(written));
-    parameters["scenario"] = file->path();
+    file->emplace(std::move(written));
+    parameters["scenario"] = (*file)->path();
   }
   // The definitions of the options.
   static auto& line = *new CommandLine();
   static const auto& app = *MakeWeirApp(&line).release();
-  ASSIGN_OR_RETURN(const std::vector<std::string> arguments,
-                   ArgumentsOf(app, method, parameters));
+  return ArgumentsOf(app, method, parameters);
+}
+
+Ended Run(const Method& method, Json parameters) {
+  // Kept for the life of the process, since the command's descriptors are it.
+  static auto& out = *new Capture(STDOUT_FILENO);
+  static auto& err = *new Capture(STDERR_FILENO);
+  std::optional<ScratchFile> file;
+  const absl::StatusOr<std::vector<std::string>> arguments =
+      CommandArguments(method, std::move(parameters), &file);
+  OutputFlags json;
+  json.json_messages = true;
   Ended ended;
-  ended.exit_code = RunCommand(arguments);
+  ended.exit_code = arguments.ok() ? RunCommand(*arguments)
+                                   : PrintError(arguments.status(), json);
   std::string printed = out.Take(), said = err.Take();
   if (file.has_value()) {
     for (std::string* text : {&printed, &said}) {
@@ -190,33 +200,28 @@ std::string ErrorText(const Json& messages) {
                        : absl::StrJoin(lines, "\n");
 }
 
-Json ResponseOf(const absl::StatusOr<Ended>& ended) {
-  if (!ended.ok()) {
-    Json error = RpcError(nullptr, kRpcInvalidParams, ended.status().message());
-    return {{"error", std::move(error["error"])}};
-  }
-  if (ended->document.is_null()) {
+Json ResponseOf(const Ended& ended) {
+  if (ended.document.is_null()) {
     Json error = RpcError(
-        nullptr, CodeOf(ended->exit_code), ErrorText(ended->messages),
-        {{"exit_code", ended->exit_code}, {"messages", ended->messages}});
+        nullptr, CodeOf(ended.exit_code), ErrorText(ended.messages),
+        {{"exit_code", ended.exit_code}, {"messages", ended.messages}});
     return {{"error", std::move(error["error"])}};
   }
   return {{"result",
-           {{"exit_code", ended->exit_code},
-            {"document", ended->document},
-            {"messages", ended->messages}}}};
+           {{"exit_code", ended.exit_code},
+            {"document", ended.document},
+            {"messages", ended.messages}}}};
 }
 
 // Returns the result of tools/call: an error of the tool is a result there.
-Json ToolResponseOf(const absl::StatusOr<Ended>& ended) {
-  const bool failed = !ended.ok() || ended->document.is_null();
-  const std::string text = !ended.ok() ? std::string(ended.status().message())
-                           : failed    ? ErrorText(ended->messages)
-                                       : DumpJson(ended->document);
+Json ToolResponseOf(const Ended& ended) {
+  const bool failed = ended.document.is_null();
+  const std::string text =
+      failed ? ErrorText(ended.messages) : DumpJson(ended.document);
   Json result = {{"content", {{{"type", "text"}, {"text", text}}}},
                  {"isError", failed}};
-  if (!failed && ended->document.is_object()) {
-    result["structuredContent"] = ended->document;
+  if (!failed && ended.document.is_object()) {
+    result["structuredContent"] = ended.document;
   }
   return {{"result", std::move(result)}};
 }
@@ -231,6 +236,16 @@ std::string UnknownMethod(const std::string& name) {
                                  std::end(kOtherMethods));
   for (const Method& method : AllMethods()) known.emplace_back(method.name);
   return absl::StrCat("message: method is ", EscapeLine(name),
+                      ", expected one of ", absl::StrJoin(known, ", "),
+                      DidYouMean(name, known));
+}
+
+std::string UnknownTool(const std::string& name) {
+  std::vector<std::string> known;
+  for (const Method& method : AllMethods()) {
+    known.push_back(absl::StrCat("weir_", method.name));
+  }
+  return absl::StrCat("message: params.name is ", EscapeLine(name),
                       ", expected one of ", absl::StrJoin(known, ", "),
                       DidYouMean(name, known));
 }
@@ -268,13 +283,14 @@ std::optional<Json> AnswerAtOnce(const RpcRequest& request) {
 std::variant<ServedCall, Json> PrepareCall(const RpcRequest& request) {
   const bool is_tool = request.method == "tools/call";
   Json parameters = request.params;
-  std::string name = request.method;
+  std::string name = request.method, given;
   const Json meta = request.params.value("_meta", Json());
   parameters.erase("_meta");
   if (is_tool) {
     name = request.params.value("name", Json()).is_string()
                ? request.params["name"].get<std::string>()
                : "";
+    given = name;
     name = std::string(absl::StripPrefix(name, "weir_"));
     parameters = request.params.value("arguments", Json::object());
     if (!parameters.is_object()) parameters = Json::object();
@@ -283,7 +299,7 @@ std::variant<ServedCall, Json> PrepareCall(const RpcRequest& request) {
   if (method == nullptr) {
     return RpcError(IdOf(request),
                     is_tool ? kRpcInvalidParams : kRpcMethodNotFound,
-                    UnknownMethod(name));
+                    is_tool ? UnknownTool(given) : UnknownMethod(name));
   }
   ServedCall call;
   call.is_estimate = IsEstimate(*method, parameters);

@@ -6,6 +6,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
 #include <exception>
 #include <mutex>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "base/exit_code.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
@@ -157,7 +159,8 @@ Estimate EstimateOf(py::handle object) {
   return ValueOrThrow(std::move(estimate));
 }
 
-// Estimates all scenarios without the GIL, until one fails.
+// Estimates all scenarios without the GIL, until one fails or a signal handler
+// raises (Ctrl-C), which is asked a few times per second.
 std::vector<Estimate> EstimatesOf(const py::iterable& objects) {
   std::vector<Scenario> scenarios;
   for (const py::handle object : objects) {
@@ -166,56 +169,138 @@ std::vector<Estimate> EstimatesOf(const py::iterable& objects) {
   std::vector<Estimate> estimates;
   absl::Status status;
   {
+    constexpr std::chrono::milliseconds kPeriod(100);
     const py::gil_scoped_release release;
+    auto next = std::chrono::steady_clock::now() + kPeriod;
     for (const Scenario& scenario : scenarios) {
       absl::StatusOr<Estimate> estimate =
           TheEstimator().Run("scenario", scenario);
       status = estimate.status();
       if (!status.ok()) break;
       estimates.push_back(*std::move(estimate));
+      if (std::chrono::steady_clock::now() < next) continue;
+      const py::gil_scoped_acquire acquire;
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      next = std::chrono::steady_clock::now() + kPeriod;
     }
   }
   if (!status.ok()) throw StatusError(status);
   return estimates;
 }
 
+// The attributes of estimates, in the order of to_dict().
+constexpr const char* kEstimateAttributes[] = {
+    "step_seconds",      "makespan_seconds",
+    "peak_memory_bytes", "peak_memory_bytes_by_rank",
+    "fits_memory",       "method",
+    "num_gpus",          "chunks",
+    "microbatches",      "samples_per_second",
+    "tokens_per_second"};
+
+py::dict DictOf(const py::object& estimate) {
+  py::dict values;
+  for (const char* const name : kEstimateAttributes) {
+    values[name] = estimate.attr(name);
+  }
+  return values;
+}
+
+py::object FrameOf(const py::object& estimate) {
+  const auto results = py::module_::import("weir.results");
+  return results.attr("frame_of")(py::make_tuple(DictOf(estimate)));
+}
+
+py::object HtmlOf(const py::object& estimate) {
+  const auto results = py::module_::import("weir.results");
+  const py::dict values = DictOf(estimate);
+  return results.attr("table_html")(py::make_tuple(values), py::list(values));
+}
+
+std::string TextOf(const Estimate& estimate) {
+  return absl::StrFormat("<weir.Estimate %.6g s, %.4g GiB>",
+                         estimate.run.batch_seconds,
+                         estimate.values.peak_memory_bytes() / (1 << 30));
+}
+
+// What attributes show, for pickle and copy.
+py::tuple StateOf(const Estimate& estimate) {
+  return py::make_tuple(estimate.run.batch_seconds,
+                        estimate.run.makespan_seconds, estimate.run.peak_bytes,
+                        estimate.run.fits_memory,
+                        py::bytes(estimate.values.SerializeAsString()));
+}
+
+Estimate EstimateOfState(const py::tuple& state) {
+  if (state.size() != 5) throw py::value_error("not the state of an Estimate");
+  Estimate estimate;
+  estimate.run.batch_seconds = state[0].cast<double>();
+  estimate.run.makespan_seconds = state[1].cast<double>();
+  estimate.run.peak_bytes = state[2].cast<std::vector<double>>();
+  estimate.run.fits_memory = state[3].cast<bool>();
+  if (!estimate.values.ParseFromString(state[4].cast<std::string>())) {
+    throw py::value_error("not the state of an Estimate");
+  }
+  return estimate;
+}
+
 void AddEstimate(py::module_* module) {
   const auto optional = [](bool has, double value) {
     return has ? std::optional<double>(value) : std::nullopt;
   };
-  py::class_<Estimate>(*module, "Estimate")
+  py::class_<Estimate>(*module, "Estimate",
+                       "A fast estimate: the time and memory of `simulate` to "
+                       "1e-9.")
       .def_property_readonly(
-          "step_seconds", [](const Estimate& e) { return e.run.batch_seconds; })
+          "step_seconds", [](const Estimate& e) { return e.run.batch_seconds; },
+          "Time of a step (a batch).")
       .def_property_readonly(
           "makespan_seconds",
-          [](const Estimate& e) { return e.run.makespan_seconds; })
+          [](const Estimate& e) { return e.run.makespan_seconds; },
+          "Time of the whole simulated run.")
       .def_property_readonly(
           "peak_memory_bytes",
-          [](const Estimate& e) { return e.values.peak_memory_bytes(); })
-      .def_property_readonly("peak_memory_bytes_by_rank",
-                             [](const Estimate& e) { return e.run.peak_bytes; })
+          [](const Estimate& e) { return e.values.peak_memory_bytes(); },
+          "Peak of the fullest GPU.")
       .def_property_readonly(
-          "fits_memory", [](const Estimate& e) { return e.run.fits_memory; })
+          "peak_memory_bytes_by_rank",
+          [](const Estimate& e) { return e.run.peak_bytes; },
+          "Peak of the fullest GPU of each pipeline rank.")
       .def_property_readonly(
-          "method", [](const Estimate& e) { return e.values.method(); })
+          "fits_memory", [](const Estimate& e) { return e.run.fits_memory; },
+          "Whether every GPU has enough memory.")
       .def_property_readonly(
-          "num_gpus", [](const Estimate& e) { return e.values.num_gpus(); })
+          "method", [](const Estimate& e) { return e.values.method(); },
+          "How the time was found: full, reduced, extrapolated, or both.")
       .def_property_readonly(
-          "chunks", [](const Estimate& e) { return e.values.chunks(); })
+          "num_gpus", [](const Estimate& e) { return e.values.num_gpus(); },
+          "GPUs in use.")
+      .def_property_readonly(
+          "chunks", [](const Estimate& e) { return e.values.chunks(); },
+          "Stages per rank.")
       .def_property_readonly(
           "microbatches",
-          [](const Estimate& e) { return e.values.microbatches(); })
-      .def_property_readonly("samples_per_second",
-                             [optional](const Estimate& e) {
-                               return optional(
-                                   e.values.has_samples_per_second(),
-                                   e.values.samples_per_second());
-                             })
-      .def_property_readonly("tokens_per_second",
-                             [optional](const Estimate& e) {
-                               return optional(e.values.has_tokens_per_second(),
-                                               e.values.tokens_per_second());
-                             });
+          [](const Estimate& e) { return e.values.microbatches(); },
+          "Microbatches per batch and pipeline.")
+      .def_property_readonly(
+          "samples_per_second",
+          [optional](const Estimate& e) {
+            return optional(e.values.has_samples_per_second(),
+                            e.values.samples_per_second());
+          },
+          "Throughput; None with given costs.")
+      .def_property_readonly(
+          "tokens_per_second",
+          [optional](const Estimate& e) {
+            return optional(e.values.has_tokens_per_second(),
+                            e.values.tokens_per_second());
+          },
+          "Throughput; None with given costs.")
+      .def("to_dict", &DictOf, "Returns all attributes.")
+      .def("to_pandas", &FrameOf,
+           "Returns a DataFrame with one row; needs pandas.")
+      .def("__repr__", &TextOf)
+      .def("_repr_html_", &HtmlOf)
+      .def(py::pickle(&StateOf, &EstimateOfState));
 }
 
 }  // namespace

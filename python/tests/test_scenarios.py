@@ -59,6 +59,11 @@ def test_hugging_face_config(tmp_path: typing.Any) -> None:
     assert weir.estimate(scenario).step_seconds > 1.2 * result.step_seconds
 
 
+def test_missing_config_is_an_error_at_once() -> None:
+    with pytest.raises(weir.InputError, match="nosuch.json: no such file"):
+        weir.Scenario.from_huggingface("nosuch.json", "dgx-h100", pp=4)
+
+
 def test_megatron_arguments(tmp_path: typing.Any) -> None:
     path = tmp_path / "run.args"
     path.write_text(

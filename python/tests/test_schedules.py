@@ -57,6 +57,33 @@ def test_draw() -> None:
     assert "2 ranks" in schedule.timeline()
 
 
+def test_figures_are_svg(tmp_path: typing.Any) -> None:
+    figure = weir.schedule("1f1b", 2, 3).draw()
+    figure.save(tmp_path / "a.svg")
+    with pytest.raises(weir.InputError, match=r"a.pdf', expected a name ending in .svg"):
+        figure.save(tmp_path / "a.pdf")
+    assert not (tmp_path / "a.pdf").exists()
+
+
+def test_outputs_have_the_name_of_the_schedule() -> None:
+    """And not the path of the file that commands read."""
+    schedule = weir.schedule("1f1b", 2, 3)
+    assert schedule.timeline().startswith("1f1b: 2 ranks")
+    assert schedule.semantics()["schedule"] == "1f1b"
+    assert "<title>1f1b: 2 ranks" in schedule.draw()
+
+
+def test_what_functions_must_return() -> None:
+    for actions, message in [
+        (None, r"ranks\[0\] is None, expected a sequence of actions"),
+        ("0F0", r"ranks\[0\] is '0F0', expected a sequence of actions"),
+        ([5], r"ranks\[0\] has 5, expected actions as text"),
+        ([(0, "F")], r"ranks\[0\] has \(0, 'F'\), expected actions as text"),
+    ]:
+        with pytest.raises(weir.InputError, match=message):
+            weir.schedule(lambda rank, ranks, microbatches: actions, 2, 3)
+
+
 def test_simulate_own_schedule(given: weir.Scenario) -> None:
     own = weir.schedule(one_f_one_b, 4, 8)
     assert weir.simulate(given, schedule=own).step_seconds == pytest.approx(33)

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+import threading
+import time
 import typing
 
 import pytest
@@ -43,6 +45,34 @@ def test_stop_keeps_the_best_plans() -> None:
     assert report.plans and report.best.step_seconds <= first.step_seconds * (1 + 1e-9)
 
 
+def test_stop_before_the_first_plan() -> None:
+    """It is no Ctrl-C of the user."""
+    search = weir.plan(model="llama-3.1-405b", cluster="dgx-h100", gpus=512, gbs=512)
+    with pytest.raises(weir.NegativeResultError, match="stopped before it found a plan"):
+        search.stop()
+
+
+def test_a_search_outlives_the_thread_that_started_it() -> None:
+    searches: typing.List[weir.Planning] = []
+
+    def start() -> None:
+        searches.append(weir.plan(model="llama-3.1-8b", cluster="dgx-h100", gpus=64, gbs=256,
+                                  patience=0))
+        next(searches[0])
+
+    thread = threading.Thread(target=start)
+    thread.start()
+    thread.join()
+    time.sleep(0.5)
+    assert searches[0].stop().plans
+
+
+def test_plans_name_no_temporary_files() -> None:
+    report = weir.plan(weir.Scenario(model="gpt2", cluster="dgx-a100"), gpus=2, gbs=8,
+                       schedule="1f1b", recompute="none", mbs=1).result()
+    assert "/weir-" not in str(report.to_dict())
+
+
 def test_nothing_fits() -> None:
     with pytest.raises(weir.NegativeResultError):
         weir.plan(**{**SPACE, "memory_limit": "1GiB"}).result()
@@ -56,6 +86,7 @@ def test_wrong_flags() -> None:
 def test_sweep(given: weir.Scenario, tmp_path: typing.Any) -> None:
     points = weir.sweep(given, {"num_microbatches": [4, 8, 16], "schedule": ["1f1b", "gpipe"]})
     assert len(points) == 6
+    assert list(points) == points.points and points[5] == points.points[5]
     for point in points.points:
         expected = (point["num_microbatches"] + 3) * 3
         assert point["batch_seconds"] == pytest.approx(expected, rel=1e-9)
@@ -72,6 +103,16 @@ def test_sweep_errors(given: weir.Scenario) -> None:
     with pytest.raises(weir.InputError) as caught:
         weir.sweep(given, {"microbatchs": [4]})
     assert "is not a field of Scenario" in str(caught.value)
+    with pytest.raises(weir.InputError, match="grid is 'tp=1,2', expected names"):
+        weir.sweep(given, "tp=1,2")  # type: ignore[arg-type]
+    with pytest.raises(weir.InputError, match="grid has <weir.Schedule 1f1b: 4 ranks>"):
+        weir.sweep(given, {"schedule": [weir.schedule("1f1b", 4, 8)]})
+
+
+def test_values_of_a_grid_may_be_arrays(given: weir.Scenario) -> None:
+    numpy = pytest.importorskip("numpy")
+    points = weir.sweep(given, {"num_microbatches": numpy.array([4, 8])})
+    assert [point["num_microbatches"] for point in points] == [4, 8]
 
 
 def test_validate(tmp_path: typing.Any) -> None:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import copy
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -27,6 +29,21 @@ def test_estimate_equals_simulation(llama: weir.Scenario) -> None:
     assert estimate.tokens_per_second == pytest.approx(result.tokens_per_second, rel=1e-9)
     assert estimate.fits_memory == result.fits_memory
     assert len(estimate.peak_memory_bytes_by_rank) == 8
+
+
+def test_estimates_are_values(llama: weir.Scenario) -> None:
+    estimate = weir.estimate(llama)
+    assert repr(estimate).startswith("<weir.Estimate 18.35 s, 70.1")
+    values = estimate.to_dict()
+    assert values["step_seconds"] == estimate.step_seconds
+    assert len(values["peak_memory_bytes_by_rank"]) == 8
+    for copied in (copy.deepcopy(estimate), pickle.loads(pickle.dumps(estimate))):
+        assert copied.to_dict() == values
+    assert "<td>18.35</td>" in estimate._repr_html_()
+    assert type(estimate).peak_memory_bytes.__doc__
+    pandas = pytest.importorskip("pandas")
+    assert isinstance(estimate.to_pandas(), pandas.DataFrame)
+    assert estimate.to_pandas().step_seconds[0] == estimate.step_seconds
 
 
 def test_estimates_do_not_depend_on_earlier_ones(llama: weir.Scenario) -> None:
@@ -106,6 +123,14 @@ def test_compare(given: weir.Scenario) -> None:
     assert len(runs.to_dict()) == 3 and "<table>" in runs._repr_html_()
 
 
+def test_compare_accepts_one_text(given: weir.Scenario) -> None:
+    both = weir.compare(given, "1f1b,gpipe")
+    assert [result.schedule for result in both] == ["1f1b", "gpipe"]
+    assert both["gpipe"].schedule == "gpipe"
+    one = weir.compare(given, weir.schedule("1f1b", 4, 8))
+    assert repr(one).startswith("<weir.Comparison of 1 schedule>")
+
+
 def test_compare_reports_what_cannot_run(given: weir.Scenario) -> None:
     runs = weir.compare(given, ["1f1b", "dualpipe"], microbatches=3)
     assert [run.schedule for run in runs] == ["1f1b"]
@@ -153,6 +178,8 @@ def test_the_gil_is_released(llama: weir.Scenario) -> None:
     "weir.simulate('llama-3-70b-64-h100', gbs=16384, timeline=False)",
     "weir.plan(model='llama-3-70b', cluster='dgx-h100', gpus=512, gbs=512).result()",
     "list(weir.plan(model='llama-3-70b', cluster='dgx-h100', gpus=512, gbs=512))",
+    "weir.estimates([weir.Scenario.load('llama-3-70b-64-h100', schedule="
+    "'interleaved-1f1b:v=2')] * 10000)",
     "weir.sweep('llama-3-70b-64-h100', {'gbs': '128..4096+128', 'schedule': 'zb-h1,zb-v'})",
 ])
 def test_ctrl_c(call: str) -> None:

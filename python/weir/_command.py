@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import contextlib
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from typing import Any, Iterator, List, Mapping, Sequence, Union
+import threading
+from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from weir import _core
 from weir.errors import WeirError, error_of, raise_for, replace_in
@@ -73,6 +75,33 @@ def run_here(arguments: Sequence[str], negative: bool = False) -> "tuple[str, st
     return out, err
 
 
+# Linux ends a worker when the thread that started it ends (PR_SET_PDEATHSIG). A
+# thread that lives as long as this process starts the workers of all threads
+# but the main one.
+_starter: Optional[concurrent.futures.ThreadPoolExecutor] = None
+_starter_lock = threading.Lock()
+
+
+def _forget_starter() -> None:
+    """Forked children have none of the threads."""
+    global _starter, _starter_lock
+    _starter, _starter_lock = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_starter)
+
+
+def _start(start: "Callable[[], subprocess.Popen[bytes]]") -> "subprocess.Popen[bytes]":
+    global _starter
+    if threading.current_thread() is threading.main_thread():
+        return start()
+    with _starter_lock:
+        if _starter is None:
+            _starter = concurrent.futures.ThreadPoolExecutor(1, "weir")
+        future = _starter.submit(start)
+    return future.result()
+
+
 class Worker:
     """A command in a process of its own, which ends with this process."""
 
@@ -83,12 +112,14 @@ class Worker:
         self._err = tempfile.TemporaryFile()
         # Its own group: an interrupt of the terminal reaches it only through
         # this process, which knows what to do about it.
-        self._process = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=self._err,
-            start_new_session=True,
+        self._process = _start(
+            lambda: subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=self._err,
+                start_new_session=True,
+            )
         )
 
     def lines(self) -> Iterator[str]:

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Types of the extension module; python/bindings/module.cc."""
 
-from typing import Any, Iterable, List, Optional, Sequence, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, Sequence, Tuple
+
+if TYPE_CHECKING:
+    import pandas
 
 __version__: str
 git_revision: str
@@ -36,6 +39,8 @@ class Estimate:
     def samples_per_second(self) -> Optional[float]: ...
     @property
     def tokens_per_second(self) -> Optional[float]: ...
+    def to_dict(self) -> Dict[str, Any]: ...
+    def to_pandas(self) -> "pandas.DataFrame": ...
 
 def main(arguments: Sequence[str]) -> int: ...
 def worker_main(arguments: Sequence[str], parent: int) -> int: ...

@@ -7,6 +7,7 @@ import os
 from typing import Sequence, Union
 
 from weir._command import Flag, arguments_of, named_text, run_worker, temporary_folder
+from weir.errors import InputError
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -19,6 +20,13 @@ class Figure(str):
 
     def save(self, path: Path) -> None:
         """Writes the SVG file."""
+        name = os.fspath(path)
+        if not name.lower().endswith(".svg"):
+            raise InputError(
+                f"figure: path is {name!r}, expected a name ending in .svg; `weir draw -o` "
+                "writes PDF and PNG",
+                2,
+            )
         with open(path, "w", encoding="utf-8") as file:
             file.write(self)
 

@@ -52,8 +52,12 @@ class ScenarioMethods:
     def from_huggingface(config: Path, cluster: Path, **flags: Flag) -> "Scenario":
         """Returns a run of a model of Hugging Face.
 
-        `config` is the path of its config.json, or the name of a preset.
+        `config` is the path of its config.json, or the name of a preset. Raises
+        InputError if weir cannot read it.
         """
+        from weir.catalog import model
+
+        model(config)
         return scenario_of(arguments_of({"model": config, "cluster": cluster, **flags}))
 
     @staticmethod

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import json
 import os
 import re
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union, overload
 
 from weir import _figures
 from weir._command import Flag, arguments_of, name_argument, named_text, run_here
+from weir._values import counted
 from weir.errors import InputError, messages_of
 
 Path = Union[str, "os.PathLike[str]"]
@@ -44,7 +46,11 @@ class LintReport(Sequence[Finding]):
     def __len__(self) -> int:
         return len(self._findings)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: int) -> Finding: ...
+    @overload
+    def __getitem__(self, index: slice) -> List[Finding]: ...
+    def __getitem__(self, index: Union[int, slice]) -> Union[Finding, List[Finding]]:
         return self._findings[index]
 
     def __bool__(self) -> bool:
@@ -69,17 +75,33 @@ class LintReport(Sequence[Finding]):
             f"\n  {finding.severity} [{finding.rule}]: {finding.message}"
             for finding in self._findings
         )
-        return f"<weir.LintReport: {self.num_errors} errors, {self.num_notes} notes>{lines}"
+        errors = counted(self.num_errors, "error")
+        notes = counted(self.num_notes, "note")
+        return f"<weir.LintReport: {errors}, {notes}>{lines}"
 
 
 Action = Union[str, "tuple[int, str, int]"]
 
 
-def _text_of(action: Action) -> str:
+def _text_of(action: Action, rank: int) -> str:
     if isinstance(action, str):
         return action
+    if not isinstance(action, (tuple, list)) or len(action) != 3:
+        raise InputError(
+            f"schedule: ranks[{rank}] has {action!r}, expected actions as text (2F0) or "
+            '(stage, "F", microbatch)',
+            2,
+        )
     stage, op, microbatch = action
     return f"{stage}{op}{microbatch}"
+
+
+def _texts_of(actions: Iterable[Action], rank: int) -> List[str]:
+    if isinstance(actions, str) or not isinstance(actions, Iterable):
+        raise InputError(
+            f"schedule: ranks[{rank}] is {actions!r}, expected a sequence of actions", 2
+        )
+    return [_text_of(action, rank) for action in actions]
 
 
 class Schedule:
@@ -94,7 +116,7 @@ class Schedule:
         """
         self.name = name
         self._json: Optional[str] = None
-        self._ranks = [[_text_of(action) for action in rank] for rank in ranks]
+        self._ranks = [_texts_of(actions, rank) for rank, actions in enumerate(ranks)]
 
     @classmethod
     def from_function(
@@ -153,9 +175,10 @@ class Schedule:
         ending = "json" if from_json else "csv"
         assert text is not None
         with named_text(f"{self.file_name}.{ending}", text) as path:
-            return run_here(
+            out, err = run_here(
                 ["schedule", command, path, *arguments], negative=command == "lint"
             )
+        return out.replace(path, self.name), err.replace(path, self.name)
 
     def to_json(self) -> str:
         """Returns the schedule with its weight versions. Raises InputError if it
@@ -217,7 +240,9 @@ class Schedule:
     def draw(self, **flags: Flag) -> _figures.Figure:
         """Returns the timeline as a figure; flags are those of `weir draw`, such
         as `costs="f=1,b=2"`."""
-        return _figures.draw_file(f"{self.file_name}.json", self.to_json(), **flags)
+        with named_text(f"{self.file_name}.json", self.to_json()) as path:
+            figure = _figures.draw([path], **flags)
+        return _figures.Figure(figure.replace(path, html.escape(self.name)))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Schedule) and self._ranks == other._ranks
@@ -226,7 +251,7 @@ class Schedule:
         return hash(tuple(tuple(rank) for rank in self._ranks))
 
     def __repr__(self) -> str:
-        return f"<weir.Schedule {self.name}: {self.num_ranks} ranks>"
+        return f"<weir.Schedule {self.name}: {counted(self.num_ranks, 'rank')}>"
 
     def _repr_svg_(self) -> str:
         return str(self.draw())

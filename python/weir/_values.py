@@ -7,6 +7,11 @@ import copy
 from typing import Any, Dict, List
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns "1 point" or "2 points"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 class Values:
     """What `Result` and `Plan` share."""
 

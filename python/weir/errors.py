@@ -28,11 +28,28 @@ _FIELD = re.compile(r"^(?P<field>(?:--)?[A-Za-z_][\w.\[\]/-]*) (?P<what>(?:is|ar
 _EXPECTED = re.compile(
     r"^(?:is|are|has|lists) (?P<found>.*?)[,;] expected (?P<expected>.*)$", re.DOTALL
 )
+# Without a field: "'x' is not an action, expected <expected>".
+_VALUE = re.compile(
+    r"^(?:(?:is|has) )?(?P<found>'.*?' is not [^,]*|'[^']*'), expected (?P<expected>.*)$",
+    re.DOTALL,
+)
+_OPTION = re.compile(r"^unknown option (?P<field>-[^\s;,]*)")
+
+
+def _names_source(name: str) -> bool:
+    """Whether the text before a colon is a file or command, not a sentence."""
+    return (
+        " " not in name
+        or name in ("command line", "standard output")
+        or name.startswith(("weir ", "weir-calibrate "))
+    )
 
 
 def parse_problem(text: str) -> Problem:
     """Returns the parts of one message."""
     place = _PLACE.match(text)
+    if place and not _names_source(place["file"]):
+        place = None
     rest = place["rest"] if place else text
     file = place["file"] if place else None
     line = int(place["line"]) if place and place["line"] else None
@@ -43,6 +60,10 @@ def parse_problem(text: str) -> Problem:
         values = _EXPECTED.match(named["what"])
         if values:
             found, expected = values["found"], values["expected"]
+    elif option := _OPTION.match(rest):
+        field = option["field"]
+    elif value := _VALUE.match(rest):
+        found, expected = value["found"], value["expected"]
     return Problem(text, file, line, field, found, expected)
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
 
 from weir import _figures
 from weir._command import Worker
-from weir._values import Values
-from weir.errors import WeirError, messages_of, raise_for
+from weir._values import Values, counted
+from weir.errors import NegativeResultError, WeirError, messages_of, raise_for
 from weir.results import Result, frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -87,13 +87,14 @@ class Planning(Iterator[Plan]):
 
     def __init__(self, scenario: ScenarioLike, flags: Dict[str, Any]):
         self._files = contextlib.ExitStack()
-        arguments = self._files.enter_context(arguments_for(scenario, flags))
-        command = ["plan", *arguments, "--format", "json", "--stream", "--quiet"]
+        self._arguments = self._files.enter_context(arguments_for(scenario, flags))
+        command = ["plan", *self._arguments, "--format", "json", "--stream", "--quiet"]
         self._worker = Worker(command)
         self._lines = self._worker.lines()
         self._document: Optional[Dict[str, Any]] = None
         self._error: Optional[BaseException] = None
         self._ended = False
+        self._stopped = False
 
     def __iter__(self) -> "Planning":
         return self
@@ -101,7 +102,7 @@ class Planning(Iterator[Plan]):
     def __next__(self) -> Plan:
         try:
             for line in self._lines:
-                document: Dict[str, Any] = json.loads(line)
+                document: Dict[str, Any] = json.loads(self._arguments.shown(line))
                 if "improved" in document:
                     return Plan(document["improved"])
                 self._document = document
@@ -120,6 +121,8 @@ class Planning(Iterator[Plan]):
         code, err = self._worker.finish()
         try:
             with self._files:
+                if self._stopped and self._document is None and code in (130, -2):
+                    raise NegativeResultError("the search was stopped before it found a plan", 1)
                 # After stop(), the best plans so far are the result.
                 raise_for(0 if self._document is not None else code, err)
         except (WeirError, KeyboardInterrupt) as error:
@@ -129,7 +132,11 @@ class Planning(Iterator[Plan]):
             raise WeirError(messages_of(err)[0] or "the search printed no result")
 
     def stop(self) -> "PlanReport":
-        """Ends the search and returns the best plans so far."""
+        """Ends the search and returns the best plans so far.
+
+        Raises NegativeResultError if it has found none.
+        """
+        self._stopped = True
         self._worker.interrupt()
         return self.result()
 
@@ -207,7 +214,7 @@ class PlanReport:
 
     def __repr__(self) -> str:
         lines = "".join(f"\n  {plan!r}" for plan in self.plans)
-        return f"<weir.PlanReport of {len(self.plans)} plans, end: {self.end}>{lines}"
+        return f"<weir.PlanReport of {counted(len(self.plans), 'plan')}, end: {self.end}>{lines}"
 
     def _repr_html_(self) -> str:
         rows = [plan.summary() for plan in self.plans]

@@ -5,11 +5,21 @@ from __future__ import annotations
 
 import html
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Sequence, Union
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Dict,
+    Iterator,
+    List,
+    Optional,
+    Sequence,
+    Union,
+    overload,
+)
 
 from weir import _figures
 from weir._command import Flag, named_text, run_worker
-from weir._values import Values
+from weir._values import Values, counted
 
 if TYPE_CHECKING:
     import pandas
@@ -117,8 +127,7 @@ class Result(Values):
     def _file(self) -> bytes:
         if self._stored is None:
             raise ValueError(
-                "this result has no timeline, expected one of simulate() with "
-                "timeline=True"
+                "this result has no timeline, expected one of simulate(timeline=True)"
             )
         return self._stored
 
@@ -195,13 +204,18 @@ class Comparison(Sequence[Result]):
     def __len__(self) -> int:
         return len(self._results)
 
-    def __getitem__(self, index: Any) -> Any:
+    @overload
+    def __getitem__(self, index: Union[int, str]) -> Result: ...
+    @overload
+    def __getitem__(self, index: slice) -> List[Result]: ...
+    def __getitem__(self, index: Any) -> Union[Result, List[Result]]:
         if isinstance(index, str):
             for result in self._results:
                 if result.schedule == index:
                     return result
             raise KeyError(index)
-        return self._results[index]
+        found: Union[Result, List[Result]] = self._results[index]
+        return found
 
     def __iter__(self) -> Iterator[Result]:
         return iter(self._results)
@@ -227,7 +241,7 @@ class Comparison(Sequence[Result]):
 
     def __repr__(self) -> str:
         lines = "".join(f"\n  {result!r}" for result in self._results)
-        return f"<weir.Comparison of {len(self)} schedules>{lines}"
+        return f"<weir.Comparison of {counted(len(self), 'schedule')}>{lines}"
 
     def _repr_html_(self) -> str:
         rows = [result.summary() for result in self._results]

@@ -98,14 +98,16 @@ def simulate(scenario: ScenarioLike = None, *, timeline: bool = True, **flags: A
 
 def compare(
     scenario: ScenarioLike = None,
-    schedules: Sequence[Union[str, Schedule]] = (),
+    schedules: Union[str, Schedule, Sequence[Union[str, Schedule]]] = (),
     **flags: Any,
 ) -> Comparison:
     """Simulates several schedules of one scenario, in a worker process.
 
-    Flags are those of `weir compare`, with underscores. Raises an exception if
+    `schedules` may be a text with commas, as on the command line. Flags are those of `weir compare`, with underscores. Raises an exception if
     no schedule can be simulated; the warnings name those that cannot.
     """
+    if isinstance(schedules, (str, Schedule)):
+        schedules = [schedules]
     if schedules:
         flags = {**flags, "schedule": list(schedules)}
     with temporary_folder() as folder, arguments_for(scenario, flags) as arguments:

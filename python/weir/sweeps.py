@@ -6,10 +6,13 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from weir import _figures
 from weir._command import arguments_of, run_worker, temporary_folder
+from weir._values import counted
+from weir.errors import InputError
+from weir._schedules import Schedule
 from weir.results import frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -21,11 +24,23 @@ Axis = Union[str, int, float, Sequence[Any]]
 
 
 def _grid(axes: Mapping[str, Axis]) -> str:
-    def text(values: Any) -> str:
-        if isinstance(values, (list, tuple, range)):
-            return ",".join(str(value) for value in values)
-        return str(values)
+    def text(value: Any) -> str:
+        if isinstance(value, Schedule):
+            raise InputError(
+                f"sweep: grid has {value!r}, expected names or files of schedules; "
+                "Schedule.save() writes a file",
+                2,
+            )
+        # Arrays of NumPy and columns of pandas, too.
+        if isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
+            return ",".join(text(one) for one in value)
+        return str(value)
 
+    if not isinstance(axes, Mapping):
+        raise InputError(
+            f'sweep: grid is {axes!r}, expected names and their values, as in {{"tp": [1, 2]}}',
+            2,
+        )
     return ",".join(f"{name}={text(values)}" for name, values in axes.items())
 
 
@@ -69,8 +84,15 @@ class SweepResult:
     def __len__(self) -> int:
         return len(self._values["points"])
 
+    def __getitem__(self, index: int) -> Dict[str, Any]:
+        point: Dict[str, Any] = self._values["points"][index]
+        return point
+
+    def __iter__(self) -> Iterator[Dict[str, Any]]:
+        return iter(self.points)
+
     def __repr__(self) -> str:
-        return f"<weir.SweepResult of {len(self)} points, best: {self.best}>"
+        return f"<weir.SweepResult of {counted(len(self), 'point')}, best: {self.best}>"
 
     def _repr_html_(self) -> str:
         rows = self.points[:20]

@@ -196,6 +196,8 @@ TEST_F(ReferenceTest, BashCompletesValues) {
               ElementsAre("llama-3-70b-64-h100"));
   EXPECT_THAT(Complete({"weir", "simulate", "--schedule", "zb-"}),
               Contains("zb-h1"));
+  EXPECT_THAT(Complete({"weir", "schedule", "lint", "zb-h"}),
+              ElementsAre("zb-h1", "zb-h2"));
   EXPECT_THAT(Complete({"weir", "goodput", "--reliability", "bl"}),
               ElementsAre("bloom-176b"));
   // Files are completed by bash.
@@ -222,6 +224,8 @@ TEST_F(ReferenceTest, FishCompletesCommandsOptionsAndValues) {
               ElementsAre("llama-3.1-8b"));
   EXPECT_THAT(CompleteInFish("weir simulate llama-3-70b-64"),
               ElementsAre("llama-3-70b-64-h100"));
+  EXPECT_THAT(CompleteInFish("weir schedule show zb-h"),
+              ElementsAre("zb-h1", "zb-h2"));
   // "show" has no options of "schedule show".
   EXPECT_THAT(CompleteInFish("weir show --microb"), testing::IsEmpty());
   EXPECT_THAT(CompleteInFish("weir schedule show --microb"),

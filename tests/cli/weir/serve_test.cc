@@ -15,9 +15,11 @@
 namespace weir::cli::serve_test {
 
 using Json = nlohmann::json;
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
+using testing::Not;
 
 struct Answers {
   std::map<int, Json> responses;    // by id
@@ -184,7 +186,7 @@ TEST(ServeTest, ListsAndTools) {
             {{"name", "weir_model"}, {"arguments", {{"name", "gpt2"}}}}),
        Call("tools/call", {{"name", "weir_model"},
                            {"arguments", {{"name", "no-such-model"}}}}),
-       Call("tools/call", {{"name", "weir_magic"}})});
+       Call("tools/call", {{"name", "weir_simulat"}})});
   EXPECT_THAT(answers.responses[1]["result"]["models"], Contains("gpt2"));
   EXPECT_THAT(answers.responses[2]["result"]["clusters"], Contains("dgx-h100"));
   EXPECT_TRUE(answers.responses[3]["result"]["weir"].is_string());
@@ -203,6 +205,31 @@ TEST(ServeTest, ListsAndTools) {
       answers.responses[7]["result"]["content"][0]["text"].get<std::string>(),
       HasSubstr("no-such-model"));
   EXPECT_EQ(answers.responses[8]["error"]["code"], -32602);
+  EXPECT_THAT(
+      answers.responses[8]["error"]["message"].get<std::string>(),
+      AllOf(HasSubstr("params.name is weir_simulat, expected one of weir_"),
+            HasSubstr("did you mean weir_simulate?"), Not(HasSubstr("ping"))));
+}
+
+TEST(ServeTest, RefusedParametersAreMessages) {
+  Answers answers = Serve(
+      {Call("simulate", {{"scenario", "llama-3-70b-64-h100"}, {"tpx", 4}}),
+       Call("simulate", {{"scenario", 5}}),
+       Call("simulate", {{"scenario", {{"modle", "gpt2"}}}}),
+       Call("simulate", {{"scenario", {{"parallelism", {{"pipelin", 4}}}}}}),
+       Call("simulate",
+            {{"scenario", {{"parallelism", {{"pipeline", "a"}}}}}})});
+  for (const auto& [id, field] :
+       {std::pair(1, "tpx"), std::pair(2, "scenario"), std::pair(3, "modle"),
+        std::pair(4, "parallelism.pipelin"),
+        std::pair(5, "parallelism.pipeline")}) {
+    const Json& error = answers.responses[id]["error"];
+    EXPECT_EQ(error["code"], -32602) << error;
+    EXPECT_EQ(error["data"]["exit_code"], 2) << error;
+    EXPECT_EQ(error["data"]["messages"][0]["field"], field) << error;
+  }
+  EXPECT_THAT(answers.responses[2]["error"]["message"].get<std::string>(),
+              HasSubstr("expected a string or an object"));
 }
 
 TEST(SchemaTest, NamesSchemasAndRefusesOthers) {
