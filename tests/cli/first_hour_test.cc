@@ -332,7 +332,7 @@ std::vector<Task> Tasks() {
 
 class FirstHourTest : public testing::TestWithParam<Task> {
  protected:
-  static void SetUpTestSuite() {
+  void SetUp() override {
     WriteInput("config.json", kConfig);
     WriteInput("runs.csv", kRuns);
     WriteInput("own.csv", kSchedule);

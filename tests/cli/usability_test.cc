@@ -242,7 +242,7 @@ std::vector<Task> MessageTasks() {
 
 class UsabilityTest : public testing::TestWithParam<Task> {
  protected:
-  static void SetUpTestSuite() {
+  void SetUp() override {
     WriteInput("slow.textproto", kSmallCluster);
     WriteInput("boolean.textproto", "training { fp32_gradients: yes }\n");
     WriteInput("field.textproto", "parallelism { pipelne: 4 }\n");
