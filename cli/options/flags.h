@@ -161,6 +161,7 @@ struct DrawFlags {
     kDefault,  // depends on the input
     kTimeline,
     kMemory,
+    kSlack,
     kIdle,
     kPareto,
     kHeatmap,

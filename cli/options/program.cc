@@ -10,6 +10,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "base/problems.h"
 #include "base/spelling.h"
 #include "base/synonyms.h"
@@ -190,6 +192,14 @@ std::string MissingText(const CLI::Option& option) {
              : absl::StrCat("is missing, expected ", ValueText(option));
 }
 
+// Returns ", as in " with the first example of a command, if it has one.
+std::string ExampleText(const CLI::App& command) {
+  const Words lines = absl::StrSplit(command.get_footer(), '\n');
+  return lines.size() < 2
+             ? ""
+             : absl::StrCat(", as in", absl::StripPrefix(lines[1], " "));
+}
+
 // Adds options that were given as "--tp=".
 void AddEmptyValues(const Words& names, const CLI::App& program,
                     const CLI::App& command, Problems* problems) {
@@ -210,12 +220,16 @@ void AddEmptyValues(const Words& names, const CLI::App& program,
   }
 }
 
-// CLI11 stops at the first error; adds all of them.
-void AddBadOptions(CLI::App* app, bool failed, Problems* problems) {
+// CLI11 stops at the first error; adds all of them. `example`: for the end of
+// the first one that is missing.
+void AddBadOptions(CLI::App* app, bool failed, std::string example,
+                   Problems* problems) {
   for (CLI::Option* option : app->get_options()) {
     if (option->count() == 0) {
-      if (option->get_required())
-        problems->Add(option->get_name(), MissingText(*option));
+      if (!option->get_required()) continue;
+      problems->Add(option->get_name(),
+                    absl::StrCat(MissingText(*option), example));
+      example.clear();
     } else if (failed) {
       const absl::Status status = RunOption(option);
       if (!status.ok()) problems->Add(option->get_name(), status.message());
@@ -291,8 +305,15 @@ absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
   if (unknown) return problems.ToStatus();
   if (help) return program->help();
   AddEmptyValues(empty, *program, *command, &problems);
-  AddBadOptions(program, !error.empty(), &problems);
-  if (command != program) AddBadOptions(command, !error.empty(), &problems);
+  AddBadOptions(program, !error.empty(), "", &problems);
+  if (command != program) {
+    // Who gives the name of a command only does not know what it needs.
+    const bool is_bare =
+        FullName(*command) ==
+        absl::StrCat(FullName(*program), " ", absl::StrJoin(line, " "));
+    AddBadOptions(command, !error.empty(), is_bare ? ExampleText(*command) : "",
+                  &problems);
+  }
   if (!without_value.empty()) problems.Add(without_value, "requires a value");
   const Words commands = CommandsOf(*command);
   if (problems.empty() && !error.empty()) {

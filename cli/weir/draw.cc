@@ -22,6 +22,7 @@
 #include "cli/weir/draw_inputs.h"
 #include "cli/weir/schedule_input.h"
 #include "cli/weir/several_runs.h"
+#include "cli/weir/slack.h"
 #include "cli/weir/stored_results.h"
 #include "results/draw/figures.h"
 #include "results/store.h"
@@ -42,6 +43,8 @@ absl::string_view NameOfKind(Kind kind) {
       return "timeline";
     case Kind::kMemory:
       return "memory";
+    case Kind::kSlack:
+      return "slack";
     case Kind::kIdle:
       return "idle";
     case Kind::kPareto:
@@ -137,14 +140,35 @@ absl::StatusOr<Drawing> DrawResults(const Flags& flags, Kind kind,
   }
 }
 
+// Simulates the schedules: results have no tasks from which slack is computed.
+absl::StatusOr<Drawing> DrawSlack(const Flags& flags,
+                                  const std::vector<Job>& jobs) {
+  ASSIGN_OR_RETURN(const std::vector<plan::NamedSlack> all,
+                   SlackOfJobs(jobs, flags.output));
+  std::vector<results::TimelineRows> runs;
+  for (const plan::NamedSlack& named : all) {
+    ASSIGN_OR_RETURN(results::TimelineRows rows,
+                     RowsOfSlack(named, flags.draw.ranks));
+    runs.push_back(std::move(rows));
+  }
+  return results::TimelineFigure(runs, OptionsOf(flags.draw));
+}
+
+absl::string_view HintForResult(Kind kind) {
+  if (kind == Kind::kRoofline) return "; a roofline needs a scenario";
+  if (kind == Kind::kSlack) {
+    return "; slack needs a scenario or --costs, such as those of weir import "
+           "--costs";
+  }
+  return "";
+}
+
 absl::StatusOr<Drawing> DrawStored(const Flags& flags) {
   constexpr Kind kKinds[] = {Kind::kTimeline, Kind::kMemory, Kind::kIdle,
                              Kind::kPareto};
   ASSIGN_OR_RETURN(const Kind kind,
                    KindOf(flags, Kind::kTimeline, kKinds, "a result",
-                          flags.draw.kind == Kind::kRoofline
-                              ? "; a roofline needs a scenario"
-                              : ""));
+                          HintForResult(flags.draw.kind)));
   RETURN_IF_ERROR(CheckNoScenarioFlags(flags));
   ASSIGN_OR_RETURN(const std::vector<Result> all,
                    LoadSelected(flags.scenario.scenario, flags.result));
@@ -152,8 +176,8 @@ absl::StatusOr<Drawing> DrawStored(const Flags& flags) {
 }
 
 absl::StatusOr<Drawing> DrawScenario(const Flags& flags) {
-  constexpr Kind kKinds[] = {Kind::kTimeline, Kind::kMemory, Kind::kIdle,
-                             Kind::kPareto, Kind::kRoofline};
+  constexpr Kind kKinds[] = {Kind::kTimeline, Kind::kMemory, Kind::kSlack,
+                             Kind::kIdle,     Kind::kPareto, Kind::kRoofline};
   ASSIGN_OR_RETURN(const Kind kind,
                    KindOf(flags, Kind::kTimeline, kKinds, "a scenario"));
   const absl::StatusOr<ToSimulate> work = ResolveAll(flags);
@@ -170,6 +194,7 @@ absl::StatusOr<Drawing> DrawScenario(const Flags& flags) {
                      RooflineOf(work->jobs[0].scenario));
     return results::RooflineFigure(data, OptionsOf(flags.draw));
   }
+  if (kind == Kind::kSlack) return DrawSlack(flags, work->jobs);
   Outcome outcome = SimulateAll(work->jobs, flags.flops, flags.output);
   for (const std::string& warning : outcome.warnings) {
     PrintWarning(warning, flags.output);

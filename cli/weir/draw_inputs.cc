@@ -13,6 +13,7 @@
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/text.h"
+#include "base/units.h"
 #include "cli/weir/file_kind.h"
 #include "cli/weir/several_runs.h"
 #include "plan/search/plan_points.h"
@@ -20,8 +21,10 @@
 #include "plan/sweep/fields.h"
 #include "plan/sweep/sweep_views.h"
 #include "results/compare/accuracy.h"
+#include "results/result_enums.h"
 #include "results/summary.h"
 #include "sim/kernel_list.h"
+#include "sim/report/critical_slack.h"
 
 namespace weir::cli {
 namespace {
@@ -199,6 +202,50 @@ absl::StatusOr<results::RooflineData> RooflineOf(
                             kernel.seconds, kernel.count});
   }
   return data;
+}
+
+absl::StatusOr<results::TimelineRows> RowsOfSlack(
+    const plan::NamedSlack& named, std::span<const uint32_t> ranks) {
+  const sim::ScheduleSlack& slack = named.slack;
+  const double critical = sim::CriticalSlack(slack.makespan_seconds);
+  std::vector<std::vector<results::TimelineBox>> passes;  // [rank]
+  int num_passes = 0, num_critical = 0;
+  for (const sim::PassSlack& pass : slack.passes) {
+    if (pass.replica != 0) continue;
+    if (passes.size() <= static_cast<size_t>(pass.rank)) {
+      passes.resize(pass.rank + 1);
+    }
+    results::TimelineBox& box = passes[pass.rank].emplace_back();
+    box.op = results::TimelineOpOf(pass.action.op);
+    box.stage = pass.action.stage;
+    box.microbatch = pass.action.microbatch;
+    box.num_microbatches = pass.action.num_microbatches;
+    box.start = pass.start_seconds;
+    box.end = pass.end_seconds;
+    box.slack = pass.slack_seconds <= critical ? 0 : pass.slack_seconds;
+    ++num_passes;
+    if (box.slack == 0) ++num_critical;
+  }
+  ASSIGN_OR_RETURN(results::TimelineRows rows,
+                   results::RowsOfPasses(named.label, std::move(passes),
+                                         slack.makespan_seconds, ranks));
+  rows.has_slack = true;
+  rows.subtitle =
+      absl::StrCat("step time ", FormatSeconds(slack.batch_seconds), ", ",
+                   num_critical, " of ", num_passes, " passes are critical");
+  std::vector<std::string> notes;
+  if (slack.num_batches > 1) {
+    notes.push_back(absl::StrCat(named.label, ": slack until the end of ",
+                                 slack.num_batches, " batches"));
+  }
+  if (!slack.is_exact) {
+    notes.push_back(absl::StrCat(
+        named.label,
+        ": transfers share links or slow passes down, so slack assumes that "
+        "all other durations remain"));
+  }
+  rows.note = absl::StrJoin(notes, "; ");
+  return rows;
 }
 
 absl::Status RefuseOutput(const std::string& label, const std::string& text) {

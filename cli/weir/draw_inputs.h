@@ -4,6 +4,7 @@
 #ifndef WEIR_CLI_WEIR_DRAW_INPUTS_H_
 #define WEIR_CLI_WEIR_DRAW_INPUTS_H_
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "cli/options/flags.h"
+#include "plan/stragglers/slack_views.h"
 #include "results/draw/figures.h"
 #include "results/result.pb.h"
 #include "scenarios/scenario.h"
@@ -46,6 +48,11 @@ absl::StatusOr<results::HeatmapData> HeatmapOfSweep(const std::string& folder,
 
 absl::StatusOr<results::RooflineData> RooflineOf(
     const scenarios::ResolvedScenario& scenario);
+
+// Returns the passes of replica 0 with their slack. Returns the errors of
+// RowsOfPasses.
+absl::StatusOr<results::TimelineRows> RowsOfSlack(
+    const plan::NamedSlack& named, std::span<const uint32_t> ranks);
 
 // Returns true if a file is the output of "weir validate --format csv".
 bool IsErrorTable(const std::string& text);

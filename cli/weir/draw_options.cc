@@ -46,7 +46,8 @@ void AddDrawCommand(CLI::App* app, CommandLine* line) {
   DrawFlags* draw = &flags->draw;
   CLI::App* command = AddWeirCommand(
       app, "draw",
-      "Draws figures for papers: timelines, memory, idle time, plans, sweeps.",
+      "Draws figures for papers: timelines, memory, slack, idle time, plans, "
+      "sweeps.",
       {"draw zb-v --pp 4 --microbatches 8 -o zb-v.svg",
        "draw out/compare.pb --result gpipe --kind memory --columns 1 -o "
        "memory.svg",
@@ -68,6 +69,7 @@ void AddDrawCommand(CLI::App* app, CommandLine* line) {
   AddChoice<Kind>(command, "--kind", "what is drawn",
                   {{"timeline", Kind::kTimeline},
                    {"memory", Kind::kMemory},
+                   {"slack", Kind::kSlack},
                    {"idle", Kind::kIdle},
                    {"pareto", Kind::kPareto},
                    {"heatmap", Kind::kHeatmap},
@@ -87,7 +89,7 @@ void AddDrawCommand(CLI::App* app, CommandLine* line) {
   AddSwitch(command, "--title", "write a title above the figure", &draw->title)
       ->default_str("true");
   AddOption(command, "--ranks", "R,R,...",
-            "pipeline ranks in timelines, memory and idle time",
+            "pipeline ranks in timelines, memory, slack and idle time",
             ParseDrawnRanks, &draw->ranks)
       ->join(',')
       ->default_str("all; eight for memory");

@@ -126,7 +126,7 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
             flags->jitter.sources = sources;
           },
           "factors of the time of each pass, gpu, gpuN, stage, stageN, link or "
-          "link:NAME: =constant:FACTOR, =periodic:PASSES:FACTOR, "
+          "link:NAME: =constant:FACTOR, =periodic:PERIOD:FACTOR, "
           "=normal:DEVIATION, =lognormal:DEVIATION, =exponential:MEAN or "
           "=file:TIMES.csv; delays of pass, link or step: "
           "=delay:PROBABILITY:SECONDS; sequences=packed: the documents of "

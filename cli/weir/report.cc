@@ -149,6 +149,13 @@ int RunReport(const Flags& flags) {
   const absl::Status named = CheckReportPath("--output", flags.output.report);
   if (!named.ok()) return PrintError(named, flags.output);
   const std::string& path = flags.scenario.scenario;
+  if (path.empty() && !HasScenarioFlags(flags.scenario)) {
+    return PrintError(
+        absl::InvalidArgumentError(absl::StrCat(
+            "command line: there is no input, expected ", kExpectedFiles,
+            ", such as run.pb after weir import TRACE -o run.pb")),
+        flags.output);
+  }
   if (!results::IsResultFile(path)) {
     const FileKind kind = KindOfFile(path);
     switch (kind.type) {

@@ -6,7 +6,10 @@
 #include <atomic>
 #include <cmath>
 #include <map>
+#include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/quantiles.h"
@@ -66,13 +69,36 @@ uint64_t KeyOf(const JitterSource& source, uint64_t key,
   return key;
 }
 
+// Returns the first link with this name, or the end.
+auto FindLink(const std::vector<std::string>& links, const std::string& name) {
+  return std::find_if(links.begin(), links.end(), [&](const std::string& link) {
+    return scenarios::NamesLink(name, link);
+  });
+}
+
 bool Uses(const sim::ReplayTasks& run, const sim::ReplayTasks::Flow& flow,
           const std::string& link) {
   const std::vector<std::string>& names = run.pair_links[flow.pair];
-  return link.empty() ||
-         std::any_of(names.begin(), names.end(), [&](const std::string& name) {
-           return scenarios::NamesLink(link, name);
-         });
+  return link.empty() || FindLink(names, link) != names.end();
+}
+
+// Returns the flows in the order in which they start without jitter.
+std::vector<sim::ReplayTasks::Flow> FlowsByStart(const sim::ReplayTasks& run) {
+  const size_t num_tasks = run.seconds.size();
+  std::vector<double> start(num_tasks, 0), end(num_tasks, 0);
+  for (size_t task = 0; task < num_tasks; ++task) {
+    for (int32_t b = run.first_before[task]; b < run.first_before[task + 1];
+         ++b) {
+      start[task] = std::max(start[task], end[run.before[b]]);
+    }
+    end[task] = start[task] + run.seconds[task];
+  }
+  std::vector<sim::ReplayTasks::Flow> flows = run.flows;
+  std::stable_sort(flows.begin(), flows.end(),
+                   [&](const auto& a, const auto& b) {
+                     return start[a.task] < start[b.task];
+                   });
+  return flows;
 }
 
 // A random value of a task.
@@ -102,9 +128,8 @@ class Sampler {
                             : std::vector<double>());
     }
     std::vector<std::vector<Draw>> draws(run.seconds.size());
-    std::map<int32_t, uint32_t> num_passes;  // by GPU
     for (const sim::ReplayTasks::Pass& pass : run.passes) {
-      AddPass(pass, num_passes[pass.gpu]++, &draws[pass.task]);
+      AddPass(pass, &draws[pass.task]);
     }
     AddFlows(&draws);
     AddStep();
@@ -200,6 +225,10 @@ class Sampler {
     for (size_t s = 0; s < request_.sources.size(); ++s) {
       const JitterSource& source = request_.sources[s];
       if (source.target != Target::kLink) continue;
+      if (source.kind == Kind::kPeriodic) {
+        AddPeriodic(source);
+        continue;
+      }
       for (const sim::ReplayTasks::Flow& flow : run_.flows) {
         if (!Uses(run_, flow, source.link)) continue;
         if (!IsRandom(source)) {
@@ -212,6 +241,21 @@ class Sampler {
         }
         (*draws)[flow.task].push_back(DrawOf(s, key));
       }
+    }
+  }
+
+  // Counts transfers over a link, or between two GPUs, as they start without
+  // jitter.
+  void AddPeriodic(const JitterSource& source) {
+    std::map<std::string, uint32_t> of_link;
+    std::map<std::pair<int32_t, int32_t>, uint32_t> of_pair;
+    for (const sim::ReplayTasks::Flow& flow : FlowsByStart(run_)) {
+      if (!Uses(run_, flow, source.link)) continue;
+      uint32_t& count =
+          source.link.empty()
+              ? of_pair[{flow.from, flow.to}]
+              : of_link[*FindLink(run_.pair_links[flow.pair], source.link)];
+      if (++count % source.period == 0) seconds_[flow.task] *= source.parameter;
     }
   }
 
@@ -229,8 +273,15 @@ class Sampler {
     return source.recorded.find({stage, action.op});
   }
 
-  void AddPass(const sim::ReplayTasks::Pass& pass, uint32_t number,
-               std::vector<Draw>* draws) {
+  // Counts the passes of a GPU, or of a stage on it, in their order.
+  bool IsEveryPeriod(const JitterSource& source, size_t s,
+                     const sim::ReplayTasks::Pass& pass) {
+    const int32_t stage =
+        source.target == Target::kStage ? pass.action.stage : -1;
+    return ++num_passes_[{s, pass.gpu, stage}] % source.period == 0;
+  }
+
+  void AddPass(const sim::ReplayTasks::Pass& pass, std::vector<Draw>* draws) {
     for (size_t s = 0; s < request_.sources.size(); ++s) {
       const JitterSource& source = request_.sources[s];
       if (!Applies(source, pass)) continue;
@@ -249,7 +300,7 @@ class Sampler {
         }
         draws->push_back(draw);
       } else if (source.kind == Kind::kConstant ||
-                 number % source.period == source.period - 1) {
+                 IsEveryPeriod(source, s, pass)) {
         seconds_[pass.task] *= source.parameter;
       }
     }
@@ -262,6 +313,8 @@ class Sampler {
   std::vector<Draw> draws_;
   std::vector<Draw> step_draws_;
   std::vector<std::vector<double>> tables_;  // [source]
+  // Of periodic sources. [source, GPU, stage or -1]
+  std::map<std::tuple<size_t, int32_t, int32_t>, uint32_t> num_passes_;
 };
 
 }  // namespace

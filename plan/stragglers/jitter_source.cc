@@ -38,12 +38,11 @@ absl::Status Bad(absl::string_view text) {
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text),
       ", expected pass, gpu, gpuN, stage, stageN, link, link:NAME or step, "
-      "then =constant:FACTOR, =periodic:PASSES:FACTOR, =normal:DEVIATION, "
+      "then =constant:FACTOR, =periodic:PERIOD:FACTOR, =normal:DEVIATION, "
       "=lognormal:DEVIATION, =exponential:MEAN, =delay:PROBABILITY:SECONDS or "
       "=file:TIMES.csv, with factors from 0 to 1000 and deviations from 0 to "
       "3; or sequences=packed or pass=recorded. Steps have only delays and "
-      "files, passes and "
-      "transfers also delays, only GPUs' passes are periodic"));
+      "files, of the others only passes and links have delays"));
 }
 
 bool ParseTarget(absl::string_view text, JitterSource* source) {
@@ -93,9 +92,6 @@ bool Fits(const JitterSource& source) {
     case Kind::kDelay:
       return target == Target::kPass || target == Target::kLink ||
              target == Target::kStep;
-    case Kind::kPeriodic:
-      return target != Target::kLink && target != Target::kStep &&
-             target != Target::kSequences;
     default:
       return target != Target::kStep && target != Target::kSequences;
   }

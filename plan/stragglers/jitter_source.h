@@ -24,8 +24,11 @@ struct JitterSource {
   // (kSequences), or once for the step.
   enum class Target { kPass, kGpu, kStage, kLink, kSequences, kStep };
   enum class Kind {
-    kConstant,     // `parameter`
-    kPeriodic,     // `parameter` for every `period`-th pass of a GPU, else 1
+    kConstant,  // `parameter`
+    // `parameter` for every `period`-th pass of a GPU (kStage: of a stage on a
+    // GPU), or every `period`-th transfer over `link` or, if that is empty,
+    // from one GPU to another; else 1.
+    kPeriodic,
     kNormal,       // 1 + parameter x a standard normal number, at least 0
     kLognormal,    // exp(parameter x normal - parameter^2 / 2), of mean 1
     kExponential,  // 1 + parameter x an exponential number of mean 1
@@ -61,9 +64,10 @@ struct JitterSource {
 
 // Parses "pass=lognormal:0.05", "gpu=normal:0.02", "stage3=constant:1.2",
 // "gpu17=constant:1.25", "pass=periodic:16:1.5", "gpu=exponential:0.1",
-// "link:node3.nic2=lognormal:0.3", "step=delay:0.2:0.08", "pass=file:log.csv",
-// "pass=recorded" or "sequences=packed". Returns InvalidArgument "is x,
-// expected y". Does not read files: their path is in `file`.
+// "link:node3.nic2=lognormal:0.3", "link=periodic:2:1.5",
+// "step=delay:0.2:0.08", "pass=file:log.csv", "pass=recorded" or
+// "sequences=packed". Returns InvalidArgument "is x, expected y". Does not read
+// files: their path is in `file`.
 absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text);
 
 // Fits an empirical source to the column "seconds" (or "step_seconds", or the

@@ -228,6 +228,22 @@ double DrawLegend(std::span<const LegendEntry> entries, double x, double y,
   return line + kLineStep;
 }
 
+double DrawColorScale(absl::string_view low, absl::string_view high,
+                      absl::string_view from, absl::string_view to, double x,
+                      double y, Drawing* drawing) {
+  constexpr double kStepWidth = 3;
+  drawing->Text(x, y + 7, low);
+  x += TextWidth(low, kFontSize) + 4;
+  for (int i = 0; i < kColorSteps; ++i) {
+    drawing->Rectangle(
+        x, y + 1, kStepWidth, 7,
+        {MixColors(from, to, static_cast<double>(i) / (kColorSteps - 1))});
+    x += kStepWidth;
+  }
+  drawing->Text(x + 4, y + 7, high);
+  return x + TextWidth(high, kFontSize) + 14;
+}
+
 double DrawParagraph(absl::string_view text, double x, double y, double right,
                      const TextStyle& style, Drawing* drawing) {
   const double room = (right - x) / (style.bold ? kBoldWidth : 1);

@@ -106,6 +106,15 @@ struct LegendEntry {
 double DrawLegend(std::span<const LegendEntry> entries, double x, double y,
                   double right, Drawing* drawing);
 
+// Colors of a scale in a legend.
+inline constexpr int kColorSteps = 20;
+
+// Draws the scale from one color to another between two texts, as high as a
+// line. Returns the x on its right.
+double DrawColorScale(absl::string_view low, absl::string_view high,
+                      absl::string_view from, absl::string_view to, double x,
+                      double y, Drawing* drawing);
+
 // Draws text in lines that end at `right`. Returns the y below the last line.
 double DrawParagraph(absl::string_view text, double x, double y, double right,
                      const TextStyle& style, Drawing* drawing);

@@ -21,7 +21,8 @@ namespace weir::results {
 
 // Draws timelines of one or several runs below each other, on one time axis: a
 // box per pass with its microbatch, colors by kind of pass. Runs with several
-// weight versions also show the version that each pass reads, if it fits.
+// weight versions also show the version that each pass reads, if it fits. If
+// the first run has slack, all have, and colors show it.
 // Refuses more than 20000 boxes, and runs whose units of time differ.
 absl::StatusOr<Drawing> TimelineFigure(std::span<const TimelineRows> runs,
                                        const FigureOptions& options);

@@ -139,23 +139,10 @@ absl::StatusOr<Drawing> HeatmapFigure(const HeatmapData& data,
   for (const Point& at : best_cells) {
     drawing.Rectangle(at.x, at.y, width, height, {"", kVermilion, 1.4});
   }
-  // The color scale.
-  constexpr int kSteps = 20;
-  constexpr double kStepWidth = 3;
   const double y = top + grid_height + 6;
-  const std::string worst = data.text(range.worst());
-  const std::string best = data.text(range.best());
-  double x = kOuterMargin + 4;
-  drawing.Text(x, y + 7, worst);
-  x += TextWidth(worst, kFontSize) + 4;
-  for (int i = 0; i < kSteps; ++i) {
-    drawing.Rectangle(x, y + 1, kStepWidth, 7,
-                      {MixColors(kWorstColor, kBestColor,
-                                 static_cast<double>(i) / (kSteps - 1))});
-    x += kStepWidth;
-  }
-  drawing.Text(x + 4, y + 7, best);
-  x += TextWidth(best, kFontSize) + 14;
+  const double x =
+      DrawColorScale(data.text(range.worst()), data.text(range.best()),
+                     kWorstColor, kBestColor, kOuterMargin + 4, y, &drawing);
   const LegendEntry entries[] = {{"best", {"", kVermilion, 1.2}},
                                  {"no point that fits", {kLightGray}}};
   const double right = options.width - kOuterMargin;

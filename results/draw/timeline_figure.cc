@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <tuple>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "base/units.h"
 #include "results/draw/figures.h"
 #include "results/draw/pass_colors.h"
+#include "results/draw/slack_scale.h"
 
 namespace weir::results {
 namespace {
@@ -46,9 +48,9 @@ std::string VersionText(const TimelineBox& box) {
 bool IsHalf(const TimelineBox& box) { return box.lane != Lane::kFull; }
 
 // Digits have the same width in all common fonts, so less room is enough than
-// for other text.
-double NumberWidth(size_t num_characters, double size) {
-  return 0.6 * size * static_cast<double>(num_characters) + 0.6;
+// for other text. `letter`: the width of the letter before them, in size 1.
+double NumberWidth(size_t num_characters, double letter, double size) {
+  return 0.6 * size * static_cast<double>(num_characters) + letter * size + 0.6;
 }
 
 // Boxes of one kind have numbers of one size.
@@ -69,9 +71,12 @@ BoxKind KindOf(size_t run, const TimelineBox& box) {
 // so that boxes of the same width do not differ.
 class BoxNumbers {
  public:
-  void Add(double width, absl::string_view number) {
+  // `letter`: before the number.
+  void Add(double width, absl::string_view number,
+           absl::string_view letter = "") {
     widths_.push_back(width);
     longest_ = std::max(longest_, number.size());
+    letter_ = TextWidth(letter, 1);
   }
 
   // Chooses the first of the descending sizes that almost all boxes have room
@@ -88,7 +93,7 @@ class BoxNumbers {
   // 0: no box shows a number.
   double size() const { return size_; }
   bool HasRoom(double width) const {
-    return size_ > 0 && width >= NumberWidth(longest_, size_);
+    return size_ > 0 && width >= NumberWidth(longest_, letter_, size_);
   }
 
  private:
@@ -101,6 +106,7 @@ class BoxNumbers {
 
   std::vector<double> widths_;
   size_t longest_ = 0;
+  double letter_ = 0;
   double size_ = 0;
 };
 
@@ -111,6 +117,7 @@ class TimelinePainter {
       : runs_(runs),
         options_(options),
         drawing_(options.width, Title(), Description()) {
+    if (runs[0].has_slack) slack_.emplace(runs);
     double label = 0;
     size_t num_rows = 0;
     for (const TimelineRows& run : runs) {
@@ -167,8 +174,10 @@ class TimelinePainter {
   }
 
   std::string Description() const {
-    return "Timeline with a row per pipeline rank. A box is a pass, its number "
-           "the microbatch.";
+    return absl::StrCat(
+        "Timeline with a row per pipeline rank. A box is a pass, its number "
+        "the microbatch",
+        runs_[0].has_slack ? ", its color the slack." : ".");
   }
 
   bool HasVersion(const TimelineBox& box) const {
@@ -208,7 +217,8 @@ class TimelinePainter {
       for (const TimelineRow& row : runs_[run].rows) {
         for (const TimelineBox& box : row.boxes) {
           if (!HasNumber(box)) continue;
-          numbers_of_[KindOf(run, box)].Add(WidthOf(box), NumberText(box));
+          numbers_of_[KindOf(run, box)].Add(WidthOf(box), NumberText(box),
+                                            LetterOf(box));
         }
       }
     }
@@ -219,6 +229,19 @@ class TimelinePainter {
         numbers.ChooseSize(kNumberSizes);
       }
     }
+  }
+
+  // Colors do not tell kinds of passes apart if they show slack.
+  const char* LetterOf(const TimelineBox& box) const {
+    return slack_.has_value() ? ColorOf(box.op).letter : "";
+  }
+
+  std::string BoxColor(const TimelineRow& row, const TimelineBox& box) const {
+    if (slack_.has_value()) return slack_->ColorOf(box.slack);
+    // Later stages of a rank are lighter.
+    const double lighter =
+        box.lane == Lane::kHost ? 0 : 0.6 * row.StagePart(box.stage);
+    return MixColors(ColorOf(box.op).color, kWhite, lighter);
   }
 
   double WidthOf(const TimelineBox& box) const {
@@ -257,15 +280,11 @@ class TimelinePainter {
         top = y + row_ + 0.5;
         height = kHostLane;
       }
-      // Later stages of a rank are lighter.
-      const std::string color = MixColors(
-          ColorOf(box.op).color, kWhite,
-          box.lane == Lane::kHost ? 0 : 0.6 * row.StagePart(box.stage));
       several_stages_ |= row.stages.size() > 1;
       overlaps_ |= box.lane == Lane::kLower;
       used_[box.op] = true;
       const double width = WidthOf(box);
-      boxes_[{box.op, color, width > 2.5}].push_back(
+      boxes_[{box.op, BoxColor(row, box), width > 2.5}].push_back(
           {scale_.At(box.start), top, width, height});
       Number(run, box, top, height);
     }
@@ -280,7 +299,11 @@ class TimelinePainter {
       shows_numbers_ = true;
       const double base =
           has_version ? top + 7 : top + height / 2 + 0.36 * numbers.size();
-      numbers_.push_back({{middle, base}, numbers.size(), NumberText(box)});
+      numbers_.push_back(
+          {{middle, base},
+           numbers.size(),
+           absl::StrCat(LetterOf(box), NumberText(box)),
+           slack_.has_value() ? slack_->TextColorOf(box.slack) : kBlack});
     }
     if (!has_version) return;
     const BoxNumbers& versions = versions_of_[KindOf(run, box)];
@@ -303,15 +326,18 @@ class TimelinePainter {
       }
     }
     std::stable_sort(
-        numbers_.begin(), numbers_.end(),
-        [](const auto& a, const auto& b) { return a.size > b.size; });
+        numbers_.begin(), numbers_.end(), [](const auto& a, const auto& b) {
+          return std::tuple(-a.size, a.color) < std::tuple(-b.size, b.color);
+        });
     for (const BoxText& number : numbers_) {
       drawing_.Text(number.at.x, number.at.y, number.text,
-                    {.size = number.size, .anchor = Anchor::kMiddle});
+                    {.size = number.size,
+                     .anchor = Anchor::kMiddle,
+                     .color = number.color});
     }
   }
 
-  double Legend(double y) {
+  double PassLegend(double y) {
     std::vector<LegendEntry> entries;
     for (const PassColor& pass : kPassColors) {
       if (used_.contains(pass.op)) {
@@ -319,6 +345,23 @@ class TimelinePainter {
       }
     }
     entries.push_back({"idle", {kLightGray}});
+    return DrawLegend(entries, left_, y, scale_.end, &drawing_);
+  }
+
+  double SlackLegend(double y) {
+    y = slack_->DrawLegend(left_, y, scale_.end, &drawing_);
+    if (!shows_numbers_) return y;
+    std::vector<LegendEntry> letters;
+    for (const PassColor& pass : kPassColors) {
+      if (used_.contains(pass.op)) {
+        letters.push_back({pass.name, {}, LegendEntry::Mark::kText});
+      }
+    }
+    return DrawLegend(letters, left_, y, scale_.end, &drawing_);
+  }
+
+  double Legend(double y) {
+    y = slack_.has_value() ? SlackLegend(y) : PassLegend(y);
     std::string notes;
     const auto note = [&](bool shown, absl::string_view text) {
       if (shown) absl::StrAppend(&notes, notes.empty() ? "" : "; ", text);
@@ -326,8 +369,9 @@ class TimelinePainter {
     note(shows_numbers_, "number: microbatch");
     note(shows_versions_, "v: weight version");
     note(overlaps_, "two halves: overlapped passes");
-    note(several_stages_, "lighter: later stage of the rank");
-    y = DrawLegend(entries, left_, y, scale_.end, &drawing_);
+    note(several_stages_ && !slack_.has_value(),
+         "lighter: later stage of the rank");
+    for (const TimelineRows& run : runs_) note(!run.note.empty(), run.note);
     return notes.empty() ? y
                          : DrawParagraph(notes, left_, y, scale_.end,
                                          {.color = kDarkGray}, &drawing_);
@@ -340,11 +384,13 @@ class TimelinePainter {
     Point at;
     double size;
     std::string text;
+    std::string color = kBlack;
   };
 
   const std::span<const TimelineRows> runs_;
   const FigureOptions options_;
   Drawing drawing_;
+  std::optional<SlackScale> slack_;
   Scale scale_;
   double end_ = 0, left_ = 0;
   double row_ = 0, step_ = 0;  // height of a row, distance of rows

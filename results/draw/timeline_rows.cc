@@ -23,6 +23,10 @@ std::string Counted(int64_t count, absl::string_view one,
   return absl::StrCat(count, " ", count == 1 ? one : several);
 }
 
+absl::Status TakesNoTime(absl::string_view label) {
+  return absl::InvalidArgumentError(absl::StrCat(label, ": takes no time"));
+}
+
 absl::StatusOr<std::vector<int>> ChosenRanks(absl::string_view label,
                                              int num_ranks,
                                              std::span<const uint32_t> ranks) {
@@ -128,8 +132,7 @@ absl::StatusOr<TimelineRows> RowsOfResult(const Result& result,
   ASSIGN_OR_RETURN(const PipelineEvents events,
                    PipelineEventsOf(result.schedule(), result));
   if (!(events.makespan_seconds > 0)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(result.schedule(), ": takes no time"));
+    return TakesNoTime(result.schedule());
   }
   ASSIGN_OR_RETURN(const std::vector<int> chosen,
                    ChosenRanks(result.schedule(), events.num_ranks(), ranks));
@@ -205,6 +208,25 @@ absl::StatusOr<TimelineRows> RowsOfSchedule(const schedules::Schedule& schedule,
     all.rows.push_back(std::move(row));
   }
   FindVersions(&all);
+  return all;
+}
+
+absl::StatusOr<TimelineRows> RowsOfPasses(
+    const std::string& title, std::vector<std::vector<TimelineBox>> passes,
+    double makespan, std::span<const uint32_t> ranks) {
+  if (!(makespan > 0)) return TakesNoTime(title);
+  ASSIGN_OR_RETURN(const std::vector<int> chosen,
+                   ChosenRanks(title, static_cast<int>(passes.size()), ranks));
+  TimelineRows all;
+  all.title = title;
+  all.end = makespan;
+  for (const int rank : chosen) {
+    TimelineRow row;
+    row.label = absl::StrCat("rank ", rank);
+    row.boxes = std::move(passes[rank]);
+    FinishRow(&row);
+    all.rows.push_back(std::move(row));
+  }
   return all;
 }
 

@@ -25,6 +25,9 @@ struct TimelineBox {
   double start = 0, end = 0;    // see TimelineRows::in_seconds
   int32_t weight_version = -1;  // that it reads; -1: none, or not known
   Lane lane = Lane::kFull;
+  // Seconds by which it may end later without a longer run; 0: critical.
+  // Only if TimelineRows::has_slack.
+  double slack = 0;
 };
 
 struct TimelineRow {
@@ -44,6 +47,8 @@ struct TimelineRows {
   std::vector<TimelineRow> rows;
   // Several weight versions are read, and they are known.
   bool has_versions = false;
+  bool has_slack = false;  // the slack of all boxes is known
+  std::string note;        // for below the legend
 
   size_t num_boxes() const;
 };
@@ -62,6 +67,13 @@ absl::StatusOr<TimelineRows> RowsOfResult(
 // `ranks` does not exist.
 absl::StatusOr<TimelineRows> RowsOfSchedule(
     const schedules::Schedule& schedule, std::span<const uint32_t> ranks = {});
+
+// Returns a row per rank of `passes` [rank], whose times are seconds. Returns
+// InvalidArgument if the run takes no time or a rank of `ranks` (empty: all)
+// does not exist.
+absl::StatusOr<TimelineRows> RowsOfPasses(
+    const std::string& title, std::vector<std::vector<TimelineBox>> passes,
+    double makespan, std::span<const uint32_t> ranks = {});
 
 }  // namespace weir::results
 

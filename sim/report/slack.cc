@@ -9,15 +9,10 @@
 
 #include "base/quantiles.h"
 #include "sim/engine/longest_path.h"
+#include "sim/report/critical_slack.h"
 #include "sim/report/replay_tasks.h"
 
 namespace weir::sim {
-namespace {
-
-// Rounding errors of a run, relative to its makespan.
-constexpr double kCriticalSlack = 1e-9;
-
-}  // namespace
 
 std::vector<double> SlackOfTasks(const TaskGraph& graph,
                                  const Recording& recording) {
@@ -81,7 +76,7 @@ SlackStatistics StatisticsOfSlack(std::vector<double> slack,
                                   double makespan_seconds) {
   std::sort(slack.begin(), slack.end());
   const auto critical = std::upper_bound(slack.begin(), slack.end(),
-                                         kCriticalSlack * makespan_seconds);
+                                         CriticalSlack(makespan_seconds));
   // Rounding errors are no slack.
   std::fill(slack.begin(), critical, 0.0);
   return {static_cast<int>(slack.size()),

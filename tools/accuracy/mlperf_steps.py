@@ -14,6 +14,8 @@ with the embedding and the loss).
 For each kind of GPU, fits three figures to the first system in the table:
 a factor of the step time, and the probability and mean of an exponential delay
 of a step, from its 95th and 99th percentile. The others are predicted.
+
+The table is that of docs/stragglers.md, which a test compares with it.
 """
 import csv
 import json
@@ -26,6 +28,18 @@ FLAGS = """--model llama-3.1-405b --seq 8192 --mbs 1 --schedule interleaved-1f1b
 --sequence-parallel --distributed-optimizer --runtime nemo --method fast
 --account-for-embedding-in-pipeline-split
 --account-for-loss-in-pipeline-split --format json""".split()
+
+
+# GPUs of a node, and the name of one.
+GPUS = {"dgx-h100": (8, "H100"), "gb200-nvl72": (64, "GB200")}
+
+
+def name_of(row):
+    """Returns "512 H100"; with the number format where it is not FP8."""
+    gpus, name = GPUS[row["device"]]
+    other = "" if row["precision"].startswith("fp8") else (
+        ", " + row["precision"].upper())
+    return f"{gpus * int(row['nodes']):,} {name}{other}"
 
 
 def predicted_seconds(weir, row):
@@ -80,7 +94,7 @@ def main():
                   f"{probability:.3g}:{mean:.3g}", file=sys.stderr)
         factor, probability, mean = fits[row["device"]]
         median = factor * seconds
-        cells = [row["system"] + (" (fitted)" if is_fit else ""),
+        cells = [name_of(row) + (" (fitted)" if is_fit else ""),
                  f"{measured:g}", percent(seconds, measured),
                  percent(median, measured)]
         for level, column in ((0.05, "p95_over_median"),

@@ -3,12 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
+#include "base/units.h"
 #include "cli/options/picture_files.h"
 #include "tests/cli/weir/program.h"
 
@@ -82,6 +85,62 @@ TEST(DrawTest, StoredResults) {
   // The same picture as the trace of the same result.
   ASSERT_EQ(RunWeir("trace r.pb --result gpipe -o trace.svg").exit_code, 0);
   EXPECT_EQ(Draw("r.pb --result gpipe"), Contents("trace.svg"));
+}
+
+// The figure has the numbers of "weir slack".
+TEST(DrawTest, SlackIsThatOfTheCommand) {
+  const ProgramRun slack =
+      RunWeir(absl::StrCat("slack", kGiven, "--format json"));
+  ASSERT_EQ(slack.exit_code, 0) << slack.err;
+  const std::string svg = Draw(absl::StrCat(kGiven, "--kind slack"));
+  double largest = 0;
+  int num_schedules = 0;
+  const auto json = nlohmann::json::parse(slack.out);
+  for (const auto& schedule : json["result"]["schedules"]) {
+    int num_critical = 0;
+    for (const auto& pass : schedule["passes"]) {
+      const double seconds = pass["slack_seconds"].get<double>();
+      if (seconds < 1e-6) ++num_critical;
+      largest = std::max(largest, seconds);
+    }
+    ASSERT_GT(num_critical, 0);
+    ++num_schedules;
+    EXPECT_THAT(svg, HasSubstr(absl::StrCat(num_critical, " of ",
+                                            schedule["passes"].size(),
+                                            " passes are critical")));
+  }
+  EXPECT_EQ(num_schedules, 2);
+  ASSERT_GT(largest, 0);
+  EXPECT_THAT(svg,
+              AllOf(HasSubstr("slack: 0"), HasSubstr("critical: no slack"),
+                    HasSubstr(absl::StrCat(">", FormatSeconds(largest), "<"))));
+  // Of a schedule with costs, and of a model.
+  EXPECT_THAT(Draw("1f1b --costs f=1,b=2 --pp 2 --microbatches 4 --kind slack "
+                   "--ranks 1"),
+              AllOf(HasSubstr(">rank 1<"), Not(HasSubstr(">rank 0<"))));
+  EXPECT_THAT(Draw(absl::StrCat(kModel, "--kind slack")),
+              HasSubstr("passes are critical"));
+}
+
+TEST(DrawTest, SlackOfBatchesIsUntilTheEndOfTheLast) {
+  EXPECT_THAT(Draw("--schedule pipedream --costs f=1,b=2 --pp 2 --microbatches "
+                   "2 --batches 4 --kind slack"),
+              HasSubstr("pipedream: slack until the end of 4 batches"));
+}
+
+TEST(DrawTest, SlackNeedsTheTasksOfARun) {
+  ASSERT_EQ(RunWeir(absl::StrCat("compare", kGiven, "--out r.pb")).exit_code,
+            0);
+  const ProgramRun stored = RunWeir("draw r.pb --kind slack -o x.svg");
+  EXPECT_EQ(stored.exit_code, 2);
+  EXPECT_THAT(
+      stored.err,
+      HasSubstr("--kind is slack, but r.pb is a result, expected timeline or "
+                "memory or idle or pareto; slack needs a scenario or --costs"));
+  const ProgramRun order = RunWeir("draw gpipe --kind slack -o x.svg");
+  EXPECT_EQ(order.exit_code, 2);
+  EXPECT_THAT(order.err, HasSubstr("--kind is slack, but gpipe is a schedule, "
+                                   "expected timeline; --costs f=1,b=2"));
 }
 
 TEST(DrawTest, ScenariosHaveRooflines) {

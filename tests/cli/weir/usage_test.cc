@@ -261,6 +261,13 @@ constexpr BadUsage kBadUsages[] = {
     {"show missing.pb", "missing.pb"},
     {"simulate --report x.pdf", "--report is x.pdf, expected a name ending in"},
     {"report x.pb", "--output is missing"},
+    {"report",
+     "weir report: --output is missing, expected FILE.html, as in weir report "
+     "out/compare.pb -o out/report.html"},
+    {"report -o x.html",
+     "there is no input, expected a file written by --out or by --format json, "
+     "the folder of a sweep, or a scenario, such as run.pb after weir import "
+     "TRACE -o run.pb"},
     {"report x.pb -o x.pdf", "--output is x.pdf, expected a name ending in"},
     {"report missing.pb -o x.html", "missing.pb"},
     {"report missing.pb --pp 4 -o x.html",
@@ -271,8 +278,8 @@ constexpr BadUsage kBadUsages[] = {
     {"draw gpipe -o x.gif",
      "--output is x.gif, expected a name ending in .svg, .pdf or .png"},
     {"draw gpipe -o x.svg --kind pie",
-     "--kind is pie, expected timeline or memory or idle or pareto or heatmap "
-     "or roofline or errors"},
+     "--kind is pie, expected timeline or memory or slack or idle or pareto or "
+     "heatmap or roofline or errors"},
     {"draw gpipe -o x.svg --kind memory",
      "--kind is memory, but gpipe is a schedule, expected timeline; --costs "
      "f=1,b=2 simulates it"},

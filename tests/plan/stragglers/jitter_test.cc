@@ -279,7 +279,9 @@ TEST(JitterTest, SourcesAreParsed) {
                            "pass3=normal:0.1",
                            "gpu-1=normal:0.1",
                            "link:=normal:0.1",
-                           "link=periodic:2:2",
+                           "sequences=periodic:2:2",
+                           "step=periodic:2:2",
+                           "link=periodic:2",
                            "step=normal:0.1",
                            "gpu=delay:0.1:2",
                            "step=delay:2:1",
@@ -360,6 +362,102 @@ TEST(JitterTest, FactorsOfLinksAreThoseOfTheirTransfers) {
       HasSubstr("given costs have none"));
 }
 
+// Two GPUs with GPipe and four microbatches: forwards of 1 s, backwards of 2 s,
+// transfers of 0.25 s.
+sim::ReplayTasks TwoRanks() {
+  constexpr int kMicrobatches = 4;
+  sim::ReplayTasks run;
+  run.first_before = {0};
+  const auto add = [&](double seconds, const std::vector<int32_t>& before) {
+    for (const int32_t task : before) {
+      if (task >= 0) run.before.push_back(task);
+    }
+    run.first_before.push_back(static_cast<int32_t>(run.before.size()));
+    run.seconds.push_back(seconds);
+    return static_cast<int32_t>(run.seconds.size()) - 1;
+  };
+  int32_t first = -1, last = -1;  // passes of the two ranks
+  const auto send = [&](int from, int number, int32_t pass) {
+    const int32_t task = add(0.25, {pass});
+    run.flows.push_back({.task = task,
+                         .from = from,
+                         .to = 1 - from,
+                         .number = number,
+                         .pair = from});
+    return task;
+  };
+  for (int m = 0; m < kMicrobatches; ++m) {
+    first = add(1, {first});
+    last = add(1, {last, send(0, m, first)});
+  }
+  for (int m = 0; m < kMicrobatches; ++m) {
+    last = add(2, {last});
+    first = add(2, {first, send(1, m, last)});
+  }
+  run.pair_links = {{"node0.nic0.tx", "node1.nic0.rx"},
+                    {"node1.nic0.tx", "node0.nic0.rx"}};
+  return run;
+}
+
+// A longer transfer delays the passes after it by the difference, and a shorter
+// one after it does not help. So the step takes 5 forwards, 5 backwards, and
+// the longest transfer of each direction.
+TEST(JitterTest, EverySecondTransferIsLonger) {
+  const sim::ReplayTasks run = TwoRanks();
+  EXPECT_THAT(SampleStepSeconds(run, Request({}, 1)), Each(15.5));
+  for (const auto& [source, seconds] : std::map<std::string, double>{
+           {"link=periodic:2:2", 16},
+           {"link=periodic:3:9", 19.5},
+           // Of four transfers between two GPUs there is no fifth.
+           {"link=periodic:5:9", 15.5},
+           {"link:node1.nic0.rx=periodic:2:2", 15.75},
+           // A name without direction names two links, each of which counts.
+           {"link:node0.nic0=periodic:4:2", 16},
+           {"link:node0.nic0=periodic:5:9", 15.5}}) {
+    EXPECT_THAT(SampleStepSeconds(run, Request({source}, 3)), Each(seconds))
+        << source;
+  }
+}
+
+// Transfers of 1, 2 and 4 s after each other, the first of which is listed
+// last.
+TEST(JitterTest, TransfersAreCountedAsTheyStart) {
+  sim::ReplayTasks run;
+  run.seconds = {1, 2, 4};
+  run.first_before = {0, 0, 1, 2};
+  run.before = {0, 1};
+  run.pair_links = {{"node0.nic0.tx"}};
+  for (const int32_t task : {2, 1, 0}) {
+    run.flows.push_back(
+        {.task = task, .from = 0, .to = 1, .number = task, .pair = 0});
+  }
+  for (const char* source :
+       {"link=periodic:2:3", "link:node0.nic0=periodic:2:3"}) {
+    EXPECT_THAT(SampleStepSeconds(run, Request({source}, 1)), Each(1 + 6 + 4));
+  }
+}
+
+// Passes of 1, 2, 4 and 8 s of the stages 0, 1, 0 and 1 of one GPU.
+TEST(JitterTest, PeriodicPassesAreCountedPerStageOrGpu) {
+  sim::ReplayTasks run;
+  run.seconds = {1, 2, 4, 8};
+  run.first_before = {0, 0, 1, 2, 3};
+  run.before = {0, 1, 2};
+  for (int32_t task = 0; task < 4; ++task) {
+    sim::ReplayTasks::Pass& pass = run.passes.emplace_back();
+    pass.task = task;
+    pass.action.stage = task % 2;
+  }
+  for (const auto& [source, seconds] :
+       std::map<std::string, double>{{"pass=periodic:2:2", 15 + 2 + 8},
+                                     {"gpu0=periodic:2:2", 15 + 2 + 8},
+                                     {"stage=periodic:2:2", 15 + 4 + 8},
+                                     {"stage1=periodic:2:2", 15 + 8}}) {
+    EXPECT_THAT(SampleStepSeconds(run, Request({source}, 1)), Each(seconds))
+        << source;
+  }
+}
+
 std::string FileWith(const std::string& text) {
   std::string path = testing::TempDir() + "/jitter_times.csv";
   std::ofstream(path) << text;
@@ -419,6 +517,24 @@ std::vector<double> PackedSamples(const scenarios::ResolvedScenario& scenario,
                sim::DocumentsOfScenario(scenario.scenario).imbalance,
                &request.sources[0]);
   return SampleStepSeconds(*run, request);
+}
+
+TEST(JitterTest, EveryTransferIsAConstantFactorToTheLastBit) {
+  SequenceLengths lengths;
+  lengths.set_fixed(256);
+  const auto run = sim::ReplayTasksOfScenario(Packed(lengths));
+  ASSERT_TRUE(run.ok()) << run.status();
+  ASSERT_GT(run->flows.size(), 10);
+  const std::string named = "link:" + run->pair_links[0][0];
+  for (const std::string& link : {std::string("link"), named}) {
+    const auto constant =
+        SampleStepSeconds(*run, Request({link + "=constant:1.7"}, 2));
+    EXPECT_EQ(SampleStepSeconds(*run, Request({link + "=periodic:1:1.7"}, 2)),
+              constant);
+    if (link == "link") EXPECT_GT(constant[0], run->batch_seconds);
+    EXPECT_THAT(SampleStepSeconds(*run, Request({link + "=periodic:3:1"}, 2)),
+                Each(run->batch_seconds));
+  }
 }
 
 TEST(JitterTest, DocumentsOfEqualLengthsChangeNothing) {

@@ -26,6 +26,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsSupersetOf;
 using testing::Not;
+using testing::UnorderedElementsAre;
 
 std::vector<std::string> TextsOf(const Drawing& drawing) {
   std::vector<std::string> texts;
@@ -250,6 +251,106 @@ TEST(TimelineFigureTest, ChosenRanksAreShown) {
   ASSERT_EQ(rows->rows.size(), 2u);
   EXPECT_EQ(rows->rows[0].label, "rank 1");
   EXPECT_EQ(rows->rows[1].label, "rank 3");
+}
+
+// Two ranks with four passes of 1 s each, 10 s in all; the slack of pass i of
+// rank r is 4 r + i - 1 s, at least 0.
+TimelineRows RowsWithSlack(const std::string& title = "1f1b") {
+  std::vector<std::vector<TimelineBox>> passes(2);
+  for (int rank = 0; rank < 2; ++rank) {
+    for (int i = 0; i < 4; ++i) {
+      TimelineBox& box = passes[rank].emplace_back();
+      box.op = i % 2 == 0 ? Timeline::Actions::FORWARD
+                          : Timeline::Actions::BACKWARD_WEIGHT;
+      box.stage = rank;
+      box.microbatch = i / 2;
+      box.start = 2 * i + rank;
+      box.end = box.start + 1;
+      box.slack = std::max(4 * rank + i - 1, 0);
+    }
+  }
+  auto rows = RowsOfPasses(title, std::move(passes), 10);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  rows->has_slack = true;
+  return *std::move(rows);
+}
+
+// Returns the sum of the channels of a color.
+int BrightnessOf(const std::string& color) {
+  int sum = 0;
+  for (const int at : {1, 3, 5}) sum += std::stoi(color.substr(at, 2), {}, 16);
+  return sum;
+}
+
+TEST(SlackFigureTest, ColorsAreTheSlack) {
+  const TimelineRows rows = RowsWithSlack();
+  const Drawing drawing = DrawingOf(rows);
+  ExpectInside(drawing);
+  // Passes by position; backgrounds and the legend are no passes.
+  std::map<std::pair<double, double>, std::string> boxes;  // [(y, x)]
+  const double second = BoxesOf(drawing, kVermilion)[0].points[1].x;
+  for (const Shape& shape : drawing.shapes()) {
+    if (shape.kind != Shape::Kind::kRectangle || shape.paint.stroke != kWhite ||
+        std::abs(shape.points[1].x - second) > 1e-9) {
+      continue;
+    }
+    boxes[{shape.points[0].y, shape.points[0].x}] = shape.paint.fill;
+  }
+  ASSERT_EQ(boxes.size(), 8);
+  std::vector<std::string> colors;
+  for (const auto& [at, color] : boxes) colors.push_back(color);
+  EXPECT_EQ(colors[0], kVermilion);
+  EXPECT_EQ(colors[1], kVermilion);
+  for (size_t i = 3; i < colors.size(); ++i) {
+    EXPECT_LT(BrightnessOf(colors[i]), BrightnessOf(colors[i - 1])) << i;
+  }
+  EXPECT_EQ(colors[7], "#08306b");
+  // Two passes and the entry of the legend.
+  EXPECT_EQ(BoxesOf(drawing, kVermilion).size(), 3);
+  EXPECT_THAT(
+      TextsOf(drawing),
+      IsSupersetOf({"slack: 0", "6 s", "critical: no slack", "no pass", "F0",
+                    "W0", "F1", "W1", "F forward", "W backward, weights"}));
+  EXPECT_THAT(TextsOf(drawing), Not(Contains("idle")));
+  // Text is white on dark boxes.
+  std::vector<std::string> white;
+  for (const Shape& shape : drawing.shapes()) {
+    if (shape.kind == Shape::Kind::kText && shape.style.color == kWhite) {
+      white.push_back(shape.text);
+    }
+  }
+  EXPECT_THAT(white, UnorderedElementsAre("W0", "F1", "W1"));
+}
+
+TEST(SlackFigureTest, RunsShareOneScale) {
+  TimelineRows runs[] = {RowsWithSlack("a"), RowsWithSlack("b")};
+  runs[1].note = "b: 3 batches";
+  for (TimelineBox& box : runs[1].rows[1].boxes) box.slack *= 2;
+  const FigureOptions narrow = {.width = kOneColumnWidth};
+  const auto both = TimelineFigure(runs, narrow);
+  ASSERT_TRUE(both.ok()) << both.status();
+  ExpectInside(*both);
+  EXPECT_THAT(TextsOf(*both), IsSupersetOf({"12 s", "a", "b"}));
+  EXPECT_THAT(TextsOf(*both), Contains(HasSubstr("b: 3 batches")));
+  // The largest slack of the first run has half of the scale.
+  EXPECT_EQ(BoxesOf(*both, "#08306b").size(), 2);  // with that of the legend
+}
+
+TEST(SlackFigureTest, WithoutSlackThereIsNoScale) {
+  TimelineRows rows = RowsWithSlack();
+  for (TimelineRow& row : rows.rows) {
+    for (TimelineBox& box : row.boxes) box.slack = 0;
+  }
+  const Drawing drawing = DrawingOf(rows);
+  EXPECT_EQ(BoxesOf(drawing, kVermilion).size(), 9);
+  EXPECT_THAT(TextsOf(drawing), Not(Contains("slack: 0")));
+}
+
+TEST(SlackFigureTest, RefusesRanksThatDoNotExist) {
+  const uint32_t ranks[] = {1, 2};
+  EXPECT_EQ(RowsOfPasses("x", {{}, {}}, 1, ranks).status().message(),
+            "x: --ranks has 2, expected ranks below 2");
+  EXPECT_EQ(RowsOfPasses("x", {{}}, 0).status().message(), "x: takes no time");
 }
 
 TEST(MemoryFigureTest, NamesThePeaksOfTheResult) {

@@ -104,6 +104,13 @@ std::vector<Drawing> FiguresNamed(const std::string& name) {
   };
   EXPECT_TRUE(rows.ok()) << rows.status();
   add(TimelineFigure({&*rows, 1}, {}));
+  std::vector<std::vector<TimelineBox>> passes(1);
+  passes[0].push_back({.end = 1, .slack = 0.5});
+  auto with_slack = RowsOfPasses(name, std::move(passes), 2);
+  EXPECT_TRUE(with_slack.ok()) << with_slack.status();
+  with_slack->has_slack = true;
+  with_slack->note = name;
+  add(TimelineFigure({&*with_slack, 1}, {}));
   add(MemoryFigure(result, {}, {}));
   const Result two[] = {result, result};
   add(IdleFigure(two, {}, {}));
