@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/reference/field_page.h"
 
+#include <re2/re2.h>
+
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "cli/reference/field_examples.h"
 #include "cli/reference/markdown.h"
 #include "google/protobuf/descriptor.pb.h"
 
@@ -19,17 +24,74 @@ using google::protobuf::EnumDescriptorProto;
 using google::protobuf::FieldDescriptorProto;
 using google::protobuf::FileDescriptorProto;
 
+// Returns the comment of a field: first what follows it, which is about it
+// alone.
+std::string Joined(const std::string& before, const std::string& after) {
+  std::string text(absl::StripAsciiWhitespace(after));
+  if (before.empty()) return text;
+  if (!text.empty()) absl::StrAppend(&text, text.back() == '.' ? "" : ".", " ");
+  // protoc removes "//", not the space after it.
+  absl::StrAppend(&text, absl::StripAsciiWhitespace(before));
+  text = absl::StrReplaceAll(text, {{"\n ", "\n"}});
+  // The manual has no pages about sources.
+  RE2::GlobalReplace(&text, R"(\s*\((see )?[a-z_/]+\.(h|proto)\))", "");
+  return text;
+}
+
+// Returns the unit that the name of a field ends with, or "".
+std::string UnitOf(absl::string_view name) {
+  static constexpr std::pair<absl::string_view, absl::string_view> kUnits[] = {
+      {"bytes_per_second", "bytes/s"},
+      {"flops_per_second", "FLOP/s"},
+      {"peak_flops", "FLOP/s"},
+      {"seconds", "s"},
+      {"bytes", "bytes"},
+      {"watts", "W"},
+      {"joules", "J"},
+      {"hours", "h"},
+      {"mm", "mm"},
+  };
+  for (const auto& [ending, unit] : kUnits) {
+    if (absl::EndsWith(name, ending)) return std::string(unit);
+  }
+  return "";
+}
+
+// Returns what a field that is not set means.
+std::string DefaultOf(const FieldDescriptorProto& field,
+                      const std::string& comment) {
+  static const RE2 kStated(
+      R"((?s)(?:^|[.;,\s])(?:Default|[Aa]bsent|[Ee]mpty|[Uu]nspecified|0):\s+([^;]+?)(?:\.\s|\.?$|;))");
+  std::string stated;
+  if (RE2::PartialMatch(comment, kStated, &stated)) return stated;
+  if (RE2::PartialMatch(comment, R"(\bRequired\b)")) return "required";
+  if (field.label() == FieldDescriptorProto::LABEL_REPEATED) return "empty";
+  if (field.proto3_optional()) return "not set";
+  switch (field.type()) {
+    case FieldDescriptorProto::TYPE_MESSAGE:
+    case FieldDescriptorProto::TYPE_ENUM:
+      return "not set";
+    case FieldDescriptorProto::TYPE_BOOL:
+      return "false";
+    case FieldDescriptorProto::TYPE_STRING:
+    case FieldDescriptorProto::TYPE_BYTES:
+      return "empty";
+    default:
+      return "0";
+  }
+}
+
 // Writes the messages and enums of a file.
 class FileWriter {
  public:
-  explicit FileWriter(const FileDescriptorProto& file) : file_(file) {
+  FileWriter(const FileDescriptorProto& file,
+             const std::map<std::string, std::string>& examples)
+      : file_(file), examples_(examples) {
     for (const auto& location : file.source_code_info().location()) {
       const std::vector<int> path(location.path().begin(),
                                   location.path().end());
       comments_[path] =
-          absl::StrCat(location.leading_comments(),
-                       location.leading_comments().empty() ? "" : " ",
-                       location.trailing_comments());
+          Joined(location.leading_comments(), location.trailing_comments());
     }
   }
 
@@ -58,9 +120,7 @@ class FileWriter {
   std::string Comment(const Path& path) const {
     const auto found = comments_.find(path);
     if (found == comments_.end()) return "";
-    // protoc removes "//", not the space after it.
-    return absl::StrReplaceAll(absl::StripAsciiWhitespace(found->second),
-                               {{"\n ", "\n"}});
+    return found->second;
   }
 
   void WriteHead(const std::string& name, const Path& path) {
@@ -77,15 +137,22 @@ class FileWriter {
     const std::string name = absl::StrCat(parent, message.name());
     WriteHead(name, path);
     if (message.field_size() > 0) {
-      absl::StrAppend(&text_, "\n| field | type | meaning |\n|---|---|---|\n");
+      absl::StrAppend(&text_,
+                      "\n| field | type | unit | default | example | meaning "
+                      "|\n|---|---|---|---|---|---|\n");
     }
     for (int i = 0; i < message.field_size(); ++i) {
       const FieldDescriptorProto& field = message.field(i);
-      absl::StrAppend(&text_, "| ", MarkdownCode(field.name()), " | ",
-                      MarkdownCode(TypeOf(field)), " | ",
-                      MarkdownCell(Comment(
-                          Child(path, DescriptorProto::kFieldFieldNumber, i))),
-                      " |\n");
+      const std::string comment =
+          Comment(Child(path, DescriptorProto::kFieldFieldNumber, i));
+      const auto example = examples_.find(
+          absl::StrCat(file_.package(), ".", name, ".", field.name()));
+      absl::StrAppend(
+          &text_, "| ", MarkdownCode(field.name()), " | ",
+          MarkdownCode(TypeOf(field)), " | ", UnitOf(field.name()), " | ",
+          MarkdownCell(DefaultOf(field, comment)), " | ",
+          MarkdownCode(example == examples_.end() ? "" : example->second),
+          " | ", MarkdownCell(comment), " |\n");
     }
     const std::string prefix = absl::StrCat(name, ".");
     for (int i = 0; i < message.nested_type_size(); ++i) {
@@ -126,6 +193,7 @@ class FileWriter {
   }
 
   const FileDescriptorProto& file_;
+  const std::map<std::string, std::string>& examples_;
   std::map<Path, std::string> comments_;
   std::string text_;
 };
@@ -140,12 +208,12 @@ absl::StatusOr<std::string> FieldPage(const std::string& descriptors) {
         "--descriptor_set_out");
   }
   std::string text =
-      "# Fields of files\n\nInput files are protocol buffers in text format. "
-      "Fields that are not set have the default that their comment states, or "
-      "0, false or an empty text.\n";
+      "# Fields of files\n\nInput files are protocol buffers in text format, "
+      "or the same as JSON. Examples are those of presets.\n";
+  const std::map<std::string, std::string> examples = FieldExamples(files);
   // protoc writes files after those that they import.
   for (int i = files.file_size() - 1; i >= 0; --i) {
-    absl::StrAppend(&text, FileWriter(files.file(i)).Write());
+    absl::StrAppend(&text, FileWriter(files.file(i), examples).Write());
   }
   return text;
 }

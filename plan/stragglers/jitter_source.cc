@@ -41,8 +41,8 @@ absl::Status Bad(absl::string_view text) {
       "then =constant:FACTOR, =periodic:PERIOD:FACTOR, =normal:DEVIATION, "
       "=lognormal:DEVIATION, =exponential:MEAN, =delay:PROBABILITY:SECONDS or "
       "=file:TIMES.csv, with factors from 0 to 1000 and deviations from 0 to "
-      "3; or sequences=packed or pass=recorded. Steps have only delays and "
-      "files, of the others only passes and links have delays"));
+      "3; or sequences=packed or pass=recorded. A step takes only a delay or a "
+      "file; of the other targets, only pass and link take a delay"));
 }
 
 bool ParseTarget(absl::string_view text, JitterSource* source) {

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import dataclasses
+import inspect
 import json
 import typing
 
@@ -181,3 +182,11 @@ def test_unknown_names_have_suggestions() -> None:
         weir.Scenario.load("llama-3-70b-64-h10")
     with pytest.raises(weir.InputError, match="did you mean"):
         weir.Scenario.load("llama-3-70b-64-h100", schedul="zb-h1")
+
+
+def test_docstrings_describe_every_field() -> None:
+    for name in ("Scenario", "Parallelism", "Training"):
+        message = getattr(weir, name)
+        for field in dataclasses.fields(message):
+            assert f"\n    {field.name}" in (inspect.getdoc(message) or ""), (name, field.name)
+    assert "pipeline: Ranks of one pipeline." in (weir.Parallelism.__doc__ or "")

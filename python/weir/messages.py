@@ -40,323 +40,384 @@ VocabularyParallel = Literal["one_barrier", "two_barriers", "not_sharded"]
 
 @dataclasses.dataclass
 class Parallelism:
-    """Fields of Parallelism."""
+    """How the model is distributed over GPUs.
 
-    # GPUs of a tensor-parallel group. 0 means 1, also below, unless stated otherwise.
+    Attributes:
+        tensor: GPUs of a tensor-parallel group. 0 means 1, also below, unless stated
+            otherwise.
+        data: Replicas of the pipeline that train on different sequences. 0: as many as
+            the GPUs in use allow, num_gpus or all of the cluster / (tensor x pipeline x
+            context); 1 with given costs.
+        pipeline: Ranks of one pipeline.
+        chunks: Stages per rank (virtual pipeline size). A schedule's name may state
+            them instead: "interleaved-1f1b:v=4".
+        order: GPU numbering, first name fastest: "tp-dp-pp" (default) or "tp-pp-dp".
+        gpus: Explicit placement instead of an order.
+        sequence_parallel: Absent: see Scenario.defaults.
+        blocks_per_stage: Blocks in each stage; empty: an equal number (measured model:
+            balanced).
+        layout: Megatron-LM's layout of layers, "Et*3|(tt|)*2,m|L", instead of
+            blocks_per_stage. Determines chunks unless they are set (models/layout.h).
+        expert: Number of GPUs across which the experts of each block are distributed
+            (mixture of experts). expert x expert_tensor consecutive GPUs of a pipeline
+            rank, in order of tensor, context and data rank, have all experts; their
+            product divides tensor x context x data (docs/expert-parallelism.md).
+        num_gpus: Number of GPUs to use. 0: tensor x pipeline x context x data, with a
+            warning if that leaves GPUs of the cluster idle.
+        context: Number of GPUs across which the tokens of each sequence are sharded.
+            They are neighbors in the data-parallel dimension: a group of `context` of
+            them is one of the `data` replicas.
+        context_method: How the GPUs of a context-parallel group exchange keys and
+            values. Unspecified: CONTEXT_P2P.
+        hierarchical_context: With CONTEXT_A2A_P2P: the GPUs of an all-to-all, and of a
+            ring. Their product is `context`.
+        expert_tensor: Number of GPUs that share each expert (Megatron-LM's
+            --expert-tensor-parallel-size). 0: `tensor`.
+        data_replicate: Groups of the data x context ranks (hybrid sharding, HSDP): what
+            training shards is sharded within each group and replicated across groups.
+            Divides data.
+        decoder_first_pipeline_num_layers: Blocks of the first pipeline rank. 0: an
+            equal share, as for all ranks without a number. Replaced by blocks_per_stage
+            or layout when the scenario is resolved, like the next three fields
+            (docs/layouts.md).
+        decoder_last_pipeline_num_layers: Blocks of the last pipeline rank. 0: an equal
+            share.
+        account_for_embedding_in_pipeline_split: The embedding counts as a block of the
+            first stage when the blocks are divided evenly. Cannot be combined with the
+            two fields above.
+        account_for_loss_in_pipeline_split: The head with the loss counts as a block of
+            the last stage when the blocks are divided evenly. Cannot be combined with
+            numbers of blocks either.
+        vocabulary_parallel: How embedding and head are sharded across pipeline ranks.
+            Needs schedule 1f1b and at least two pipeline ranks. Unspecified: not
+            sharded.
+    """
+
     tensor: Optional[int] = None
-    # Replicas of the pipeline that train on different sequences. 0: as many as the GPUs
-    # in use allow, num_gpus or all of the cluster / (tensor x pipeline x context); 1
-    # with given costs.
     data: Optional[int] = None
-    # ranks of one pipeline
     pipeline: Optional[int] = None
-    # Stages per rank (virtual pipeline size). A schedule's name may state them instead:
-    # "interleaved-1f1b:v=4".
     chunks: Optional[int] = None
-    # GPU numbering, first name fastest: "tp-dp-pp" (default) or "tp-pp-dp".
     order: Optional[Text] = None
-    # explicit placement instead of an order
     gpus: Sequence[int] = ()
-    # absent: see Scenario.defaults
     sequence_parallel: Optional[bool] = None
-    # Blocks in each stage; empty: an equal number (measured model: balanced).
     blocks_per_stage: Sequence[int] = ()
-    # Megatron-LM's layout of layers, "Et*3|(tt|)*2,m|L", instead of blocks_per_stage.
-    # Determines chunks unless they are set (models/layout.h).
     layout: Optional[Text] = None
-    # Number of GPUs across which the experts of each block are distributed (mixture of
-    # experts). expert x expert_tensor consecutive GPUs of a pipeline rank, in order of
-    # tensor, context and data rank, have all experts; their product divides tensor x
-    # context x data (docs/expert-parallelism.md).
     expert: Optional[int] = None
-    # Number of GPUs to use. 0: tensor x pipeline x context x data, with a warning if
-    # that leaves GPUs of the cluster idle.
     num_gpus: Optional[int] = None
-    # Number of GPUs across which the tokens of each sequence are sharded. They are
-    # neighbors in the data-parallel dimension: a group of `context` of them is one of
-    # the `data` replicas.
     context: Optional[int] = None
-    # How the GPUs of a context-parallel group exchange keys and values. Unspecified:
-    # CONTEXT_P2P.
     context_method: Optional[ContextMethod] = None
-    # With CONTEXT_A2A_P2P: the GPUs of an all-to-all, and of a ring. Their product is
-    # `context`.
     hierarchical_context: Sequence[int] = ()
-    # Number of GPUs that share each expert (Megatron-LM's
-    # --expert-tensor-parallel-size). 0: `tensor`.
     expert_tensor: Optional[int] = None
-    # Groups of the data x context ranks (hybrid sharding, HSDP): what training shards
-    # is sharded within each group and replicated across groups. Divides data.
     data_replicate: Optional[int] = None
-    # Blocks of the first pipeline rank. 0: an equal share, as for all ranks without a
-    # number. Replaced by blocks_per_stage or layout when the scenario is resolved, like
-    # the next three fields (docs/layouts.md).
     decoder_first_pipeline_num_layers: Optional[int] = None
-    # Blocks of the last pipeline rank. 0: an equal share.
     decoder_last_pipeline_num_layers: Optional[int] = None
-    # The embedding counts as a block of the first stage when the blocks are divided
-    # evenly. Cannot be combined with the two fields above.
     account_for_embedding_in_pipeline_split: Optional[bool] = None
-    # The head with the loss counts as a block of the last stage when the blocks are
-    # divided evenly. Cannot be combined with numbers of blocks either.
     account_for_loss_in_pipeline_split: Optional[bool] = None
-    # How embedding and head are sharded across pipeline ranks. Needs schedule 1f1b and
-    # at least two pipeline ranks. Unspecified: not sharded.
     vocabulary_parallel: Optional[VocabularyParallel] = None
 
 
 @dataclasses.dataclass
 class SequenceLengthsUniform:
-    """Fields of SequenceLengthsUniform."""
+    """Equally probable lengths.
 
-    # tokens, at least 1
+    Attributes:
+        shortest: Tokens, at least 1.
+        longest: Tokens, at least `shortest`.
+    """
+
     shortest: Optional[float] = None
-    # tokens, at least `shortest`
     longest: Optional[float] = None
 
 
 @dataclasses.dataclass
 class SequenceLengthsLogNormal:
-    """Fields of SequenceLengthsLogNormal."""
+    """Log-normally distributed lengths.
 
-    # mean length in tokens, at least 1
+    Attributes:
+        mean: Mean length in tokens, at least 1.
+        deviation: Standard deviation of the lengths, in tokens.
+    """
+
     mean: Optional[float] = None
-    # standard deviation of the lengths, in tokens
     deviation: Optional[float] = None
 
 
 @dataclasses.dataclass
 class SequenceLengthsLength:
-    """Fields of SequenceLengthsLength."""
+    """At least one with a positive count.
 
-    # length of a document; a whole number
+    Attributes:
+        tokens: Length of a document; a whole number.
+        count: Number of such documents, relative to the others.
+    """
+
     tokens: Optional[float] = None
-    # number of such documents, relative to the others
     count: Optional[float] = None
 
 
 @dataclasses.dataclass
 class SequenceLengthsHistogram:
-    """Fields of SequenceLengthsHistogram."""
+    """Listed lengths.
 
-    # at least one with a positive count
+    Attributes:
+        lengths: At least one with a positive count.
+    """
+
     lengths: Sequence[SequenceLengthsLength] = ()
 
 
 @dataclasses.dataclass
 class SequenceLengths:
-    """Lengths of the documents that are packed into a sequence. Documents longer than the
-    sequence are cut to its length (docs/packed-sequences.md).
+    """Lengths of the documents that are packed into a sequence. Documents longer than
+    the sequence are cut to its length (docs/packed-sequences.md).
+
+    Attributes:
+        fixed: Tokens of every document.
+        uniform: Equally probable lengths.
+        log_normal: Log-normally distributed lengths.
+        histogram: Listed lengths.
+        one_document: True: not packed, as without the message.
     """
 
-    # tokens of every document
     fixed: Optional[float] = None
-    # equally probable lengths
     uniform: Optional[SequenceLengthsUniform] = None
-    # log-normally distributed lengths
     log_normal: Optional[SequenceLengthsLogNormal] = None
-    # listed lengths
     histogram: Optional[SequenceLengthsHistogram] = None
-    # true: not packed, as without the message
     one_document: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class Batch:
-    """Fields of Batch."""
+    """Sizes of batches and sequences.
 
-    # sequences (samples) per microbatch; 0: 1
+    Attributes:
+        microbatch_size: Sequences (samples) per microbatch; 0: 1.
+        global_batch_size: Sequences per update, over all replicas.
+        sequence_length: 0: the model's default.
+        packed_sequences: Sequences consist of several documents, and tokens attend only
+            to those of their own document. Absent: a sequence is one document.
+    """
+
     microbatch_size: Optional[int] = None
-    # sequences per update, over all replicas
     global_batch_size: Optional[int] = None
-    # 0: the model's default
     sequence_length: Optional[int] = None
-    # Sequences consist of several documents, and tokens attend only to those of their
-    # own document. Absent: a sequence is one document.
     packed_sequences: Optional[SequenceLengths] = None
 
 
 @dataclasses.dataclass
 class Lora:
-    """Low-rank adaptation (Hu et al. 2021): the weights of the model are frozen, and each
-    adapted linear layer gets two matrices of `rank` columns and rows.
+    """Low-rank adaptation (Hu et al. 2021): the weights of the model are frozen, and
+    each adapted linear layer gets two matrices of `rank` columns and rows.
+
+    Attributes:
+        rank: 0: no adapters, the whole model is trained.
+        target_modules: Empty: all.
     """
 
-    # 0: no adapters, the whole model is trained
     rank: Optional[int] = None
-    # empty: all
     target_modules: Sequence[LoraModule] = ()
 
 
 @dataclasses.dataclass
 class Training:
-    """Fields of Training."""
+    """Number formats, optimizer, ...
 
-    # Format of what the recipe does not change. Unspecified: that of the recipe,
-    # without one see Scenario.defaults; FP32 for a measured model.
+    Attributes:
+        precision: Format of what the recipe does not change. Unspecified: that of the
+            recipe, without one see Scenario.defaults; FP32 for a measured model.
+        optimizer: Unspecified: ADAM.
+        recompute: Activations that the backward computes again instead of reading saved
+            ones. Unspecified: see Scenario.defaults, else none.
+        flash_attention: Absent: see Scenario.defaults.
+        dropout: Dropout after embeddings, in attention and before residual additions
+            (but see Runtime.residual_dropout_only). Cannot be set for a measured model.
+        fp32_gradients: Accumulates gradients in fp32 (false: in the 16-bit format).
+            Absent: depends on the runtime, see Runtime.fp32_gradients_with_bf16.
+        stash_bytes_per_parameter: Bytes per parameter of one stashed weight version. 0:
+            those of fp32 master weights, which PipeDream-2BW's published runtime
+            stashes.
+        fully_sharded: Shards weights, gradients and optimizer states across the
+            data-parallel ranks (FSDP, ZeRO-3). A chunk's weights are gathered layer by
+            layer for every consecutive run of its forwards or backwards. Its gradients
+            are reduce-scattered once per update, overlapped with the last backward.
+            Needs a schedule with a flush. Experts are sharded across the ranks that
+            have the same experts.
+        distributed_optimizer: Shards the optimizer states across the data-parallel
+            ranks (ZeRO-1, Megatron's distributed optimizer): gradients are
+            reduce-scattered, and the new weights are gathered after the optimizer
+            steps. Needs a schedule with a flush. Absent: see Scenario.defaults.
+        post_validation: A schedule with a flush has no barrier at its optimizer steps:
+            each pipeline rank steps with partially reduced norms and overflow flags and
+            begins the next batch; steps are validated later and rolled back if
+            necessary (Qi et al., Zero Bubble Pipeline Parallelism, 2024, section 4).
+            Absent: depends on the runtime, see Runtime.post_validates_steps. Cannot be
+            combined with fully_sharded.
+        rollback_fraction: Fraction of the steps that validation rolls back, 0 to 1:
+            those whose gradients are clipped or overflow.
+        attention_kernel: Library of fused attention. Absent: the runtime's
+            (Runtime.attention_kernel).
+        recipe: Number formats of GEMMs, weights and optimizer states: preset name
+            ("bf16", "fp8-current") or path of a weir.Recipe. Empty: 16 bits, or 32 with
+            FP32.
+        quantized_parameters: Weights are kept in the recipe's format instead of 16
+            bits, and gathered in it after a sharded optimizer step. Absent: as the
+            recipe says.
+        first_blocks_in_16_bits: Number of first blocks whose GEMMs remain in 16 bits.
+            Absent: the recipe's.
+        last_blocks_in_16_bits: Number of last blocks whose GEMMs remain in 16 bits.
+            Absent: the recipe's.
+        first_moment: Format of the optimizer's first moment. Unspecified: the recipe's.
+        second_moment: Format of Adam's second moment. Unspecified: the recipe's.
+        main_weights: Format of the optimizer's copy of the weights. Unspecified: the
+            recipe's.
+        recompute_modules: With RECOMPUTE_SELECTIVE. Empty: CORE_ATTN.
+        recompute_method: With RECOMPUTE_FULL.
+        recompute_num_layers: 0: 1.
+        cpu_offloading_num_layers: Blocks of each stage whose saved activations are
+            copied to the host after their forward and back before their backward
+            (docs/offload.md).
+        optimizer_offload_fraction: Fraction of the optimizer states that the host keeps
+            and updates.
+        attention_format: Format of fused attention. Absent: the recipe's.
+        dispatch_format: Format of tokens on their way to experts. Absent: the recipe's.
+        lora: Low-rank adapters; absent: none.
+        muon_num_ns_steps: Of MUON, DIST_MUON; 0: 5.
+        expert_imbalance: Tokens of the most loaded expert over the mean of a block's
+            experts, in expectation (1 + MaxVio of Wang et al. 2024). Shares of experts
+            then follow a symmetric Dirichlet distribution (models/expert_load.h). 0 or
+            1: balanced.
+        mtp_num_layers: Modules of multi-token prediction, instead of the model's
+            number.
+        moe_router_num_groups: Groups of experts of node-limited routing, instead of the
+            model's (docs/experts.md). 0 or 1: no limit.
+        moe_router_group_topk: Groups from which a token may choose its experts, instead
+            of the model's; 0: all.
+        moe_expert_capacity_factor: Tokens that an expert accepts over its even share;
+            0: all. Tokens beyond it are dropped, and missing ones are padded if the
+            next field says so.
+        moe_pad_expert_input_to_capacity: Pads the tokens of each expert to its
+            capacity, which the model or the field above sets. Absent: not padded if the
+            field above is set, else as in the model.
+        cuda_graph_scope: Parts of passes that the host launches as CUDA graphs; empty:
+            none (docs/cuda-graphs.md).
+        moe_router_fusion: Kernels of the router of experts are fused. Absent: as in the
+            runtime.
+    """
+
     precision: Optional[Precision] = None
-    # unspecified: ADAM
     optimizer: Optional[Optimizer] = None
-    # Activations that the backward computes again instead of reading saved ones.
-    # Unspecified: see Scenario.defaults, else none.
     recompute: Optional[RecomputeMode] = None
-    # absent: see Scenario.defaults
     flash_attention: Optional[bool] = None
-    # Dropout after embeddings, in attention and before residual additions (but see
-    # Runtime.residual_dropout_only). Cannot be set for a measured model.
     dropout: Optional[bool] = None
-    # Accumulates gradients in fp32 (false: in the 16-bit format). Absent: depends on
-    # the runtime, see Runtime.fp32_gradients_with_bf16.
     fp32_gradients: Optional[bool] = None
-    # Bytes per parameter of one stashed weight version. 0: those of fp32 master
-    # weights, which PipeDream-2BW's published runtime stashes.
     stash_bytes_per_parameter: Optional[float] = None
-    # Shards weights, gradients and optimizer states across the data-parallel ranks
-    # (FSDP, ZeRO-3). A chunk's weights are gathered layer by layer for every
-    # consecutive run of its forwards or backwards. Its gradients are reduce-scattered
-    # once per update, overlapped with the last backward. Needs a schedule with a flush.
-    # Experts are sharded across the ranks that have the same experts.
     fully_sharded: Optional[bool] = None
-    # Shards the optimizer states across the data-parallel ranks (ZeRO-1, Megatron's
-    # distributed optimizer): gradients are reduce-scattered, and the new weights are
-    # gathered after the optimizer steps. Needs a schedule with a flush. Absent: see
-    # Scenario.defaults.
     distributed_optimizer: Optional[bool] = None
-    # A schedule with a flush has no barrier at its optimizer steps: each pipeline rank
-    # steps with partially reduced norms and overflow flags and begins the next batch;
-    # steps are validated later and rolled back if necessary (Qi et al., Zero Bubble
-    # Pipeline Parallelism, 2024, section 4). Absent: depends on the runtime, see
-    # Runtime.post_validates_steps. Cannot be combined with fully_sharded.
     post_validation: Optional[bool] = None
-    # Fraction of the steps that validation rolls back, 0 to 1: those whose gradients
-    # are clipped or overflow.
     rollback_fraction: Optional[float] = None
-    # Library of fused attention. Absent: the runtime's (Runtime.attention_kernel).
     attention_kernel: Optional[AttentionKernel] = None
-    # Number formats of GEMMs, weights and optimizer states: preset name ("bf16",
-    # "fp8-current") or path of a weir.Recipe. Empty: 16 bits, or 32 with FP32.
     recipe: Optional[Text] = None
-    # Weights are kept in the recipe's format instead of 16 bits, and gathered in it
-    # after a sharded optimizer step. Absent: as the recipe says.
     quantized_parameters: Optional[bool] = None
-    # Number of first blocks whose GEMMs remain in 16 bits. Absent: the recipe's.
     first_blocks_in_16_bits: Optional[int] = None
-    # Number of last blocks whose GEMMs remain in 16 bits. Absent: the recipe's.
     last_blocks_in_16_bits: Optional[int] = None
-    # Format of the optimizer's first moment. Unspecified: the recipe's.
     first_moment: Optional[StateFormat] = None
-    # Format of Adam's second moment. Unspecified: the recipe's.
     second_moment: Optional[StateFormat] = None
-    # Format of the optimizer's copy of the weights. Unspecified: the recipe's.
     main_weights: Optional[StateFormat] = None
-    # With RECOMPUTE_SELECTIVE. Empty: CORE_ATTN.
     recompute_modules: Sequence[RecomputeModule] = ()
-    # With RECOMPUTE_FULL.
     recompute_method: Optional[RecomputeMethod] = None
-    # 0: 1
     recompute_num_layers: Optional[int] = None
-    # Blocks of each stage whose saved activations are copied to the host after their
-    # forward and back before their backward (docs/offload.md).
     cpu_offloading_num_layers: Optional[int] = None
-    # Fraction of the optimizer states that the host keeps and updates.
     optimizer_offload_fraction: Optional[float] = None
-    # Format of fused attention. Absent: the recipe's.
     attention_format: Optional[OperandFormat] = None
-    # Format of tokens on their way to experts. Absent: the recipe's.
     dispatch_format: Optional[OperandFormat] = None
-    # low-rank adapters; absent: none
     lora: Optional[Lora] = None
-    # of MUON, DIST_MUON; 0: 5
     muon_num_ns_steps: Optional[int] = None
-    # Tokens of the most loaded expert over the mean of a block's experts, in
-    # expectation (1 + MaxVio of Wang et al. 2024). Shares of experts then follow a
-    # symmetric Dirichlet distribution (models/expert_load.h). 0 or 1: balanced.
     expert_imbalance: Optional[float] = None
-    # Modules of multi-token prediction, instead of the model's number.
     mtp_num_layers: Optional[int] = None
-    # Groups of experts of node-limited routing, instead of the model's
-    # (docs/experts.md). 0 or 1: no limit.
     moe_router_num_groups: Optional[int] = None
-    # Groups from which a token may choose its experts, instead of the model's; 0: all.
     moe_router_group_topk: Optional[int] = None
-    # Tokens that an expert accepts over its even share; 0: all. Tokens beyond it are
-    # dropped, and missing ones are padded if the next field says so.
     moe_expert_capacity_factor: Optional[float] = None
-    # Pads the tokens of each expert to its capacity, which the model or the field above
-    # sets. Absent: not padded if the field above is set, else as in the model.
     moe_pad_expert_input_to_capacity: Optional[bool] = None
-    # Parts of passes that the host launches as CUDA graphs; empty: none
-    # (docs/cuda-graphs.md).
     cuda_graph_scope: Sequence[CudaGraphScope] = ()
-    # Kernels of the router of experts are fused. Absent: as in the runtime.
     moe_router_fusion: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class Communication:
-    """Fields of Communication."""
+    """How ranks exchange data.
 
-    # How pipeline ranks send activations and gradients to each other. Unspecified: see
-    # Scenario.defaults, else overlapped.
+    Attributes:
+        transfers: How pipeline ranks send activations and gradients to each other.
+            Unspecified: see Scenario.defaults, else overlapped.
+        gradient_reduction: How gradients are summed over data-parallel ranks.
+            Unspecified: see Scenario.defaults, else blocking.
+        compressed_bits_per_element: Bits per element sent by schedules with compressed
+            transfers; 0 means 8.
+        bucket_bytes: Bytes of the buckets in which overlapped gradients are reduced, as
+            the last backward completes them. 0 means 25 MiB, PyTorch's default.
+        token_dispatcher: How tokens reach experts (docs/experts.md).
+        dispatch_multiprocessors: Multiprocessors that the exchange occupies; 0: 20 for
+            TOKENS_DEEPEP (DeepSeek-V3, section 3.2.2), 16 for TOKENS_HYBRID_EP
+            (Megatron Core).
+        overlap_expert_exchange: A backward and the forward after it run as a pair, and
+            the exchanges of their experts overlap with their kernels (docs/experts.md).
+        tp_comm_overlap: With sequence parallelism, tensor-parallel collectives run in
+            pieces that overlap with GEMMs (userbuffers). Absent: as the runtime does
+            (Runtime.pipelines_tensor_collectives).
+    """
+
     transfers: Optional[TransferMode] = None
-    # How gradients are summed over data-parallel ranks. Unspecified: see
-    # Scenario.defaults, else blocking.
     gradient_reduction: Optional[ReductionMode] = None
-    # Bits per element sent by schedules with compressed transfers; 0 means 8.
     compressed_bits_per_element: Optional[int] = None
-    # Bytes of the buckets in which overlapped gradients are reduced, as the last
-    # backward completes them. 0 means 25 MiB, PyTorch's default.
     bucket_bytes: Optional[float] = None
-    # How tokens reach experts (docs/experts.md).
     token_dispatcher: Optional[TokenDispatcher] = None
-    # Multiprocessors that the exchange occupies; 0: 20 for TOKENS_DEEPEP (DeepSeek-V3,
-    # section 3.2.2), 16 for TOKENS_HYBRID_EP (Megatron Core).
     dispatch_multiprocessors: Optional[int] = None
-    # A backward and the forward after it run as a pair, and the exchanges of their
-    # experts overlap with their kernels (docs/experts.md).
     overlap_expert_exchange: Optional[bool] = None
-    # With sequence parallelism, tensor-parallel collectives run in pieces that overlap
-    # with GEMMs (userbuffers). Absent: as the runtime does
-    # (Runtime.pipelines_tensor_collectives).
     tp_comm_overlap: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class GivenCostsStage:
-    """Fields of GivenCostsStage."""
+    """One entry for all stages, or one per stage.
 
-    # Forward of one microbatch, as all times below. Required.
+    Attributes:
+        forward_seconds: Forward of one microbatch, as all times below. Required.
+        backward_input_seconds: Gradients of the inputs (I). Either both parts of the
+            backward are given, or backward_seconds. Schedules that split the backward
+            need the parts.
+        backward_weight_seconds: Gradients of the weights (W).
+        backward_seconds: The whole backward, instead of its parts.
+        overlapped_seconds: A forward of this stage overlapped with a backward. Default:
+            the sum of both.
+        offload_seconds: Default 0: one direction between device and host.
+        prediction_seconds: One prediction of the weights.
+        codec_seconds: Compressing or decompressing the stage's output or its gradient.
+        activation_bytes: Bytes that a microbatch occupies from its forward to its
+            backward (or I), or another unit, in which peak memory is then reported.
+            Automatic orders depend only on the ratios between stages. Default: 1.
+        weight_gradient_bytes: Memory that a microbatch occupies from I to W. Needs
+            activation_bytes, which is its default.
+        forward_factors: Recorded times of forwards over forward_seconds, at equally
+            probable quantiles, ascending: drawn by "weir jitter --jitter
+            pass=recorded". Empty: always 1.
+        backward_input_factors: Like forward_factors, for backward_input_seconds.
+        backward_weight_factors: Like forward_factors, for backward_weight_seconds.
+        backward_factors: Like forward_factors, for backward_seconds.
+    """
+
     forward_seconds: Optional[float] = None
-    # Gradients of the inputs (I). Either both parts of the backward are given, or
-    # backward_seconds. Schedules that split the backward need the parts.
     backward_input_seconds: Optional[float] = None
-    # Gradients of the weights (W).
     backward_weight_seconds: Optional[float] = None
-    # The whole backward, instead of its parts.
     backward_seconds: Optional[float] = None
-    # A forward of this stage overlapped with a backward. Default: the sum of both.
     overlapped_seconds: Optional[float] = None
-    # Default 0: one direction between device and host
     offload_seconds: Optional[float] = None
-    # one prediction of the weights
     prediction_seconds: Optional[float] = None
-    # Compressing or decompressing the stage's output or its gradient.
     codec_seconds: Optional[float] = None
-    # Bytes that a microbatch occupies from its forward to its backward (or I), or
-    # another unit, in which peak memory is then reported. Automatic orders depend only
-    # on the ratios between stages. Default: 1.
     activation_bytes: Optional[float] = None
-    # Memory that a microbatch occupies from I to W. Needs activation_bytes, which is
-    # its default.
     weight_gradient_bytes: Optional[float] = None
-    # Recorded times of forwards over forward_seconds, at equally probable quantiles,
-    # ascending: drawn by "weir jitter --jitter pass=recorded". Empty: always 1.
     forward_factors: Sequence[float] = ()
-    # Like forward_factors, for backward_input_seconds.
     backward_input_factors: Sequence[float] = ()
-    # Like forward_factors, for backward_weight_seconds.
     backward_weight_factors: Sequence[float] = ()
-    # Like forward_factors, for backward_seconds.
     backward_factors: Sequence[float] = ()
 
 
@@ -364,35 +425,48 @@ class GivenCostsStage:
 class GivenCostsReplica:
     """The times of each replica of a recorded run, whose GPUs differ. Used instead of
     `stages` if parallelism.data is the number of replicas.
+
+    Attributes:
+        stages: One per stage, with times alone.
     """
 
-    # one per stage, with times alone
     stages: Sequence[GivenCostsStage] = ()
 
 
 @dataclasses.dataclass
 class GivenCosts:
-    """Seconds that are given (--costs) instead of computed from a model and a cluster."""
+    """Seconds that are given (--costs) instead of computed from a model and a cluster.
 
-    # One entry for all stages, or one per stage.
+    Attributes:
+        stages: One entry for all stages, or one per stage.
+        hop_seconds: Pure latency of a hop between ranks; keeps no resource busy.
+        replicas: One per replica. Used instead of `stages` if parallelism.data is their
+            number.
+        blocks_per_stage: Blocks of the model in each of `stages`. Then the costs can be
+            divided into other stages: parallelism.pipeline, chunks and blocks_per_stage
+            are free (docs/stragglers.md). Empty: unknown.
+    """
+
     stages: Sequence[GivenCostsStage] = ()
-    # Pure latency of a hop between ranks; keeps no resource busy.
     hop_seconds: Optional[float] = None
-    # One per replica. Used instead of `stages` if parallelism.data is their number.
     replicas: Sequence[GivenCostsReplica] = ()
+    blocks_per_stage: Sequence[int] = ()
 
 
 @dataclasses.dataclass
 class SparseIndex:
-    """Selects the keys that each query sees (DeepSeek-V3.2, section 2.1)."""
+    """Selects the keys that each query sees (DeepSeek-V3.2, section 2.1).
 
-    # heads of the index
+    Attributes:
+        num_heads: Heads of the index.
+        head_size: Size of the index's queries and keys.
+        num_keys: Keys (of compressed attention: entries) per query.
+        shared: Reuses the selection of an earlier block.
+    """
+
     num_heads: Optional[int] = None
-    # size of the index's queries and keys
     head_size: Optional[int] = None
-    # keys (of compressed attention: entries) per query
     num_keys: Optional[int] = None
-    # reuses the selection of an earlier block
     shared: Optional[bool] = None
 
 
@@ -401,17 +475,19 @@ class LatentAttention:
     """Multi-head latent attention (DeepSeek-V2, section 2.1): queries, and keys with
     values, are projected through narrow latent vectors, each followed by an RMS norm.
     The head size of queries and keys is the sum of the two parts.
+
+    Attributes:
+        query_rank: 0: queries are projected from the hidden state.
+        key_value_rank: Without the rotary part of the keys.
+        plain_head_size: Part of queries and keys without rotation.
+        rotary_head_size: The keys' part is shared by all heads.
+        value_head_size: Size of a head's values.
     """
 
-    # 0: queries are projected from the hidden state
     query_rank: Optional[int] = None
-    # without the rotary part of the keys
     key_value_rank: Optional[int] = None
-    # part of queries and keys without rotation
     plain_head_size: Optional[int] = None
-    # the keys' part is shared by all heads
     rotary_head_size: Optional[int] = None
-    # size of a head's values
     value_head_size: Optional[int] = None
 
 
@@ -420,87 +496,99 @@ class CompressedAttention:
     """Attention with one head of shared keys and values, which are also pooled over
     `ratio` tokens (DeepSeek-V4, compressed sparse and heavily compressed attention).
     Uses head_size, sliding_window and sparse_index of Transformer.
+
+    Attributes:
+        query_rank: Width of the queries' latent vector.
+        output_groups: Groups of heads, projected separately.
+        output_rank: Width of each group after its projection.
+        ratio: Tokens per pooled entry; 0: the window only.
+        overlap: Pools windows of 2 x ratio tokens.
     """
 
-    # width of the queries' latent vector
     query_rank: Optional[int] = None
-    # groups of heads, projected separately
     output_groups: Optional[int] = None
-    # width of each group after its projection
     output_rank: Optional[int] = None
-    # tokens per pooled entry; 0: the window only
     ratio: Optional[int] = None
-    # pools windows of 2 x ratio tokens
     overlap: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class Mamba2:
-    """Mamba-2 (Dao and Gu 2024). Inner width: num_heads * head_size."""
+    """Mamba-2 (Dao and Gu 2024). Inner width: num_heads * head_size.
 
-    # heads of the recurrence
+    Attributes:
+        num_heads: Heads of the recurrence.
+        head_size: Channels of a head.
+        state_size: State elements of a channel.
+        num_groups: Of the heads, with shared B and C.
+        convolution_size: Tokens.
+        chunk_size: Tokens; 0: 256.
+        convolution_bias: The convolution has a bias per channel.
+    """
+
     num_heads: Optional[int] = None
-    # channels of a head
     head_size: Optional[int] = None
-    # state elements of a channel
     state_size: Optional[int] = None
-    # of the heads, with shared B and C
     num_groups: Optional[int] = None
-    # tokens
     convolution_size: Optional[int] = None
-    # tokens; 0: 256
     chunk_size: Optional[int] = None
-    # the convolution has a bias per channel
     convolution_bias: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class DeltaNet:
-    """Gated delta rule (Yang et al. 2025): a matrix of key_head_size x value_head_size per
-    value head, updated with every token.
+    """Gated delta rule (Yang et al. 2025): a matrix of key_head_size x value_head_size
+    per value head, updated with every token.
+
+    Attributes:
+        num_key_heads: Heads of queries and keys.
+        num_value_heads: 0: num_key_heads.
+        key_head_size: Size of a head's queries and keys.
+        value_head_size: 0: key_head_size.
+        convolution_size: Tokens.
+        channel_decay: Kimi Linear (Kimi delta attention): a decay of each channel
+            instead of each head, from a projection through key_head_size units.
+        gate_rank: Width through which the output gate is projected; 0: none in between.
     """
 
-    # heads of queries and keys
     num_key_heads: Optional[int] = None
-    # 0: num_key_heads
     num_value_heads: Optional[int] = None
-    # size of a head's queries and keys
     key_head_size: Optional[int] = None
-    # 0: key_head_size
     value_head_size: Optional[int] = None
-    # tokens
     convolution_size: Optional[int] = None
-    # Kimi Linear (Kimi delta attention): a decay of each channel instead of each head,
-    # from a projection through key_head_size units.
     channel_decay: Optional[bool] = None
-    # Width through which the output gate is projected; 0: none in between.
     gate_rank: Optional[int] = None
 
 
 @dataclasses.dataclass
 class LightningAttention:
-    """Linear attention with a fixed decay for each head (MiniMax-01, lightning attention).
-    Uses num_heads and head_size of Transformer.
+    """Linear attention with a fixed decay for each head (MiniMax-01, lightning
+    attention). Uses num_heads and head_size of Transformer.
+
+    Attributes:
+        chunk_size: Tokens; 0: 256.
     """
 
-    # tokens; 0: 256
     chunk_size: Optional[int] = None
 
 
 @dataclasses.dataclass
 class BlockKind:
-    """Blocks of the same kind."""
+    """Blocks of the same kind.
 
-    # one character, unique; represents it in a pattern
+    Attributes:
+        letter: One character, unique; represents it in a pattern.
+        name: Unique; "" for the name of a model's usual blocks.
+        feed_forward: Kind of the feed-forward layer.
+        no_mixer: Only a feed-forward layer, with its norm.
+        block: Fields that are set here replace those of the model. Sizes that all
+            blocks share (hidden_size, vocabulary_size, ...) cannot differ.
+    """
+
     letter: Optional[Text] = None
-    # unique; "" for the name of a model's usual blocks
     name: Optional[Text] = None
-    # kind of the feed-forward layer
     feed_forward: Optional[FeedForwardKind] = None
-    # only a feed-forward layer, with its norm
     no_mixer: Optional[bool] = None
-    # Fields that are set here replace those of the model. Sizes that all blocks share
-    # (hidden_size, vocabulary_size, ...) cannot differ.
     block: Optional[Transformer] = None
 
 
@@ -509,328 +597,366 @@ class Encoder:
     """An encoder of images in front of a language model. It belongs to the layer of the
     embedding. A projector joins neighboring patches and maps them to the hidden size of
     the language model.
+
+    Attributes:
+        blocks: Num_layers, sizes, norms and biases of its blocks; num_positions is the
+            number of rows of its position table, vocabulary_size is not used.
+        patch_elements: Pixels x channels x frames of a patch.
+        patches_per_image: Length of its sequences.
+        images_per_sequence: Of the language model; 0: 1.
+        patches_per_token: That the projector joins; 0: 1.
+        pooling: Joins them by their mean instead of side by side.
+        projector_size: Width between two layers; 0: one linear layer.
+        num_projectors: Also for features of inner blocks; 0: 1.
+        patch_bias: Bias of the linear layer that reads patches.
+        projector_bias: Biases of the projector's linear layers.
+        final_norm: After the last block.
     """
 
-    # num_layers, sizes, norms and biases of its blocks; num_positions is the number of
-    # rows of its position table, vocabulary_size is not used.
     blocks: Optional[Transformer] = None
-    # pixels x channels x frames of a patch
     patch_elements: Optional[int] = None
-    # length of its sequences
     patches_per_image: Optional[int] = None
-    # of the language model; 0: 1
     images_per_sequence: Optional[int] = None
-    # that the projector joins; 0: 1
     patches_per_token: Optional[int] = None
-    # joins them by their mean instead of side by side
     pooling: Optional[bool] = None
-    # width between two layers; 0: one linear layer
     projector_size: Optional[int] = None
-    # also for features of inner blocks; 0: 1
     num_projectors: Optional[int] = None
-    # bias of the linear layer that reads patches
     patch_bias: Optional[bool] = None
-    # biases of the projector's linear layers
     projector_bias: Optional[bool] = None
-    # after the last block
     final_norm: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class Transformer:
-    """The native short form, and the result of reading a Hugging Face config.json."""
+    """The native short form, and the result of reading a Hugging Face config.json.
 
-    # number of blocks
+    Attributes:
+        num_layers: Number of blocks.
+        hidden_size: Width of the hidden state of a token.
+        num_heads: Attention heads (of queries).
+        num_kv_heads: 0: num_heads.
+        head_size: 0: hidden_size / num_heads.
+        feed_forward_size: 0: 4 * hidden_size.
+        vocabulary_size: Tokens, without padding.
+        num_positions: Rows of the learned position table; 0: no such table (rotary
+            positions).
+        num_token_types: BERT's segment embedding; 0: none.
+        gated_feed_forward: SwiGLU: three matrices instead of two.
+        rms_norm: False: LayerNorm (weight and bias).
+        attention_bias: Bias in the query, key, value projections.
+        attention_output_bias: Bias in the output projection.
+        feed_forward_bias: Biases of both feed-forward layers.
+        tied_embeddings: The output projection is the token embedding.
+        causal: False: every token sees every token.
+        post_norm: BERT: norm after the residual, none at the end.
+        embedding_norm: BERT: norm immediately after the embedding.
+        mlm_head: Masked-language-model head of BERT: dense, norm and a vocabulary bias.
+        pooler: Pooler (dense on the first token), counted by BERT checkpoints without a
+            masked-language-model head. With a pooler and without mlm_head, the model
+            ends at the pooler: no logits.
+        query_key_norm: RMS norm on each head's query and key.
+        default_sequence_length: 0: num_positions if set, else 2048.
+        sliding_window: 0: full attention.
+        next_sentence_head: BERT pre-training: two outputs per sequence.
+        num_experts: Mixture of experts: a router sends each token to some of many
+            feed-forward layers. 0: every block has a single feed-forward layer.
+        experts_per_token: Routed experts that process a token. At least 1 if
+            num_experts is set.
+        expert_feed_forward_size: 0: feed_forward_size.
+        num_shared_experts: Experts that process every token in addition, implemented as
+            a single layer of the corresponding width.
+        shared_expert_gate: Qwen: a learned factor for their output.
+        num_dense_blocks: Leading blocks without experts.
+        expert_block_interval: After those, every n-th block has experts, starting with
+            the first. 0 or 1: all.
+        capacity_factor: Tokens that an expert accepts, relative to its even share.
+            Missing tokens are padded, excess tokens dropped. 0: accepts all (dropless).
+        activation: Of feed-forward layers and experts.
+        attention_chunk: Tokens attend only to earlier ones of the same chunk of this
+            many (Llama 4). 0: no chunks.
+        attention_sinks: A learned score per head in the softmax.
+        attention_gate: Gate of the attention's output.
+        value_head_size: 0: head_size.
+        keys_are_values: No projection of values (Gemma 4).
+        parallel_block: Attention and feed-forward layer read the same norm (Phi,
+            GPT-J).
+        extra_norms: Norms of the hidden size besides one before each half of a block: 2
+            in Gemma, also after each half.
+        wide_query_key_norm: The norms of queries and keys have a weight for every
+            element of all heads (OLMo 2, MiniMax-M2).
+        no_rotation: Neither rotary positions nor a position table.
+        plain_norms: Norms without weights (OLMo).
+        head_bias: Bias of the logits.
+        router_bias: A bias per expert.
+        expert_bias: Biases of both layers of every expert.
+        shared_feed_forward_size: Width of the shared experts together. 0:
+            num_shared_experts * expert_feed_forward_size.
+        expert_hidden_size: Width of the tokens that routed experts process, between a
+            projection down and one up (Nemotron 3, LatentMoE). 0: hidden_size.
+        expert_hidden_norm: RMS norm of that width before the experts.
+        sparse_index: Absent: queries see all keys.
+        latent_attention: As in DeepSeek-V2 and V3.
+        compressed_attention: As in DeepSeek-V4.
+        mamba2: State-space layer.
+        delta_net: Gated delta rule.
+        lightning_attention: With fixed decays.
+        residual_streams: Hyper-connections (Zhu et al. 2024; DeepSeek-V4): this many
+            residual streams, mixed before and after each half of a block. 0 or 1: one.
+        residual_block: Attention residuals (Kimi K3): each half of a block reads a
+            weighted sum of the residual stream at the end of every so many earlier
+            blocks. 0: none.
+        kinds: Kinds of blocks, for models whose blocks differ. Given together with
+            `pattern`.
+        pattern: Letter of the kind of each block, in order. A pattern shorter than the
+            model repeats.
+        num_mtp_modules: Multi-token prediction (DeepSeek-V3, section 2.2): modules
+            after the last block, each with a projection of 2 x hidden_size to
+            hidden_size, blocks of mtp_pattern (empty: one like the last block), and a
+            pass through the head. They belong to the layer of the head.
+        mtp_pattern: Letters of the kinds of the blocks of a module of multi-token
+            prediction. Empty: one block like the last of the model.
+        encoder: Encoder of images; absent: text only.
+        num_router_groups: Node-limited routing (DeepSeek-V3, section 2.1.2): the
+            experts are divided into this many equal groups of neighbors, and a token
+            chooses its experts among those of router_groups_per_token groups. 0 or 1:
+            one group.
+        router_groups_per_token: 0: all.
+        unpadded_capacity: Experts with fewer tokens than capacity_factor allows are not
+            padded.
+    """
+
     num_layers: Optional[int] = None
-    # width of the hidden state of a token
     hidden_size: Optional[int] = None
-    # attention heads (of queries)
     num_heads: Optional[int] = None
-    # 0: num_heads
     num_kv_heads: Optional[int] = None
-    # 0: hidden_size / num_heads
     head_size: Optional[int] = None
-    # 0: 4 * hidden_size
     feed_forward_size: Optional[int] = None
-    # tokens, without padding
     vocabulary_size: Optional[int] = None
-    # Rows of the learned position table; 0: no such table (rotary positions).
     num_positions: Optional[int] = None
-    # BERT's segment embedding; 0: none
     num_token_types: Optional[int] = None
-    # SwiGLU: three matrices instead of two
     gated_feed_forward: Optional[bool] = None
-    # false: LayerNorm (weight and bias)
     rms_norm: Optional[bool] = None
-    # bias in the query, key, value projections
     attention_bias: Optional[bool] = None
-    # bias in the output projection
     attention_output_bias: Optional[bool] = None
-    # biases of both feed-forward layers
     feed_forward_bias: Optional[bool] = None
-    # the output projection is the token embedding
     tied_embeddings: Optional[bool] = None
-    # false: every token sees every token
     causal: Optional[bool] = None
-    # BERT: norm after the residual, none at the end
     post_norm: Optional[bool] = None
-    # BERT: norm immediately after the embedding
     embedding_norm: Optional[bool] = None
-    # Masked-language-model head of BERT: dense, norm and a vocabulary bias.
     mlm_head: Optional[bool] = None
-    # Pooler (dense on the first token), counted by BERT checkpoints without a
-    # masked-language-model head. With a pooler and without mlm_head, the model ends at
-    # the pooler: no logits.
     pooler: Optional[bool] = None
-    # RMS norm on each head's query and key
     query_key_norm: Optional[bool] = None
-    # 0: num_positions if set, else 2048
     default_sequence_length: Optional[int] = None
-    # 0: full attention
     sliding_window: Optional[int] = None
-    # BERT pre-training: two outputs per sequence
     next_sentence_head: Optional[bool] = None
-    # Mixture of experts: a router sends each token to some of many feed-forward layers.
-    # 0: every block has a single feed-forward layer.
     num_experts: Optional[int] = None
-    # Routed experts that process a token. At least 1 if num_experts is set.
     experts_per_token: Optional[int] = None
-    # 0: feed_forward_size
     expert_feed_forward_size: Optional[int] = None
-    # Experts that process every token in addition, implemented as a single layer of the
-    # corresponding width.
     num_shared_experts: Optional[int] = None
-    # Qwen: a learned factor for their output
     shared_expert_gate: Optional[bool] = None
-    # leading blocks without experts
     num_dense_blocks: Optional[int] = None
-    # After those, every n-th block has experts, starting with the first. 0 or 1: all.
     expert_block_interval: Optional[int] = None
-    # Tokens that an expert accepts, relative to its even share. Missing tokens are
-    # padded, excess tokens dropped. 0: accepts all (dropless).
     capacity_factor: Optional[float] = None
-    # of feed-forward layers and experts
     activation: Optional[Activation] = None
-    # Tokens attend only to earlier ones of the same chunk of this many (Llama 4). 0: no
-    # chunks.
     attention_chunk: Optional[int] = None
-    # a learned score per head in the softmax
     attention_sinks: Optional[bool] = None
-    # gate of the attention's output
     attention_gate: Optional[AttentionGate] = None
-    # 0: head_size
     value_head_size: Optional[int] = None
-    # no projection of values (Gemma 4)
     keys_are_values: Optional[bool] = None
-    # Attention and feed-forward layer read the same norm (Phi, GPT-J).
     parallel_block: Optional[bool] = None
-    # Norms of the hidden size besides one before each half of a block: 2 in Gemma, also
-    # after each half.
     extra_norms: Optional[int] = None
-    # The norms of queries and keys have a weight for every element of all heads (OLMo
-    # 2, MiniMax-M2).
     wide_query_key_norm: Optional[bool] = None
-    # neither rotary positions nor a position table
     no_rotation: Optional[bool] = None
-    # norms without weights (OLMo)
     plain_norms: Optional[bool] = None
-    # bias of the logits
     head_bias: Optional[bool] = None
-    # a bias per expert
     router_bias: Optional[bool] = None
-    # biases of both layers of every expert
     expert_bias: Optional[bool] = None
-    # Width of the shared experts together. 0: num_shared_experts *
-    # expert_feed_forward_size.
     shared_feed_forward_size: Optional[int] = None
-    # Width of the tokens that routed experts process, between a projection down and one
-    # up (Nemotron 3, LatentMoE). 0: hidden_size.
     expert_hidden_size: Optional[int] = None
-    # RMS norm of that width before the experts
     expert_hidden_norm: Optional[bool] = None
-    # absent: queries see all keys
     sparse_index: Optional[SparseIndex] = None
-    # as in DeepSeek-V2 and V3
     latent_attention: Optional[LatentAttention] = None
-    # as in DeepSeek-V4
     compressed_attention: Optional[CompressedAttention] = None
-    # state-space layer
     mamba2: Optional[Mamba2] = None
-    # gated delta rule
     delta_net: Optional[DeltaNet] = None
-    # with fixed decays
     lightning_attention: Optional[LightningAttention] = None
-    # Hyper-connections (Zhu et al. 2024; DeepSeek-V4): this many residual streams,
-    # mixed before and after each half of a block. 0 or 1: one.
     residual_streams: Optional[int] = None
-    # Attention residuals (Kimi K3): each half of a block reads a weighted sum of the
-    # residual stream at the end of every so many earlier blocks. 0: none.
     residual_block: Optional[int] = None
-    # Kinds of blocks, for models whose blocks differ. Given together with `pattern`.
     kinds: Sequence[BlockKind] = ()
-    # Letter of the kind of each block, in order. A pattern shorter than the model
-    # repeats.
     pattern: Optional[Text] = None
-    # Multi-token prediction (DeepSeek-V3, section 2.2): modules after the last block,
-    # each with a projection of 2 x hidden_size to hidden_size, blocks of mtp_pattern
-    # (empty: one like the last block), and a pass through the head. They belong to the
-    # layer of the head.
     num_mtp_modules: Optional[int] = None
-    # Letters of the kinds of the blocks of a module of multi-token prediction. Empty:
-    # one block like the last of the model.
     mtp_pattern: Optional[Text] = None
-    # encoder of images; absent: text only
     encoder: Optional[Encoder] = None
-    # Node-limited routing (DeepSeek-V3, section 2.1.2): the experts are divided into
-    # this many equal groups of neighbors, and a token chooses its experts among those
-    # of router_groups_per_token groups. 0 or 1: one group.
     num_router_groups: Optional[int] = None
-    # 0: all
     router_groups_per_token: Optional[int] = None
-    # Experts with fewer tokens than capacity_factor allows are not padded.
     unpadded_capacity: Optional[bool] = None
 
 
 @dataclasses.dataclass
 class Software:
-    """Versions as published by the vendor: "580.65.06", "13.0", "2.28.9". Empty: unknown."""
+    """Versions as published by the vendor: "580.65.06", "13.0", "2.28.9". Empty:
+    unknown.
 
-    # NVIDIA's driver
+    Attributes:
+        driver: NVIDIA's driver.
+        cuda: CUDA runtime.
+        cublas: CuBLAS.
+        cudnn: CuDNN.
+        nccl: NCCL.
+    """
+
     driver: Optional[Text] = None
-    # CUDA runtime
     cuda: Optional[Text] = None
-    # cuBLAS
     cublas: Optional[Text] = None
-    # cuDNN
     cudnn: Optional[Text] = None
-    # NCCL
     nccl: Optional[Text] = None
 
 
 @dataclasses.dataclass
 class SlowPart:
-    """A part of the cluster that is slower than others of its kind."""
+    """A part of the cluster that is slower than others of its kind.
 
-    # Number of a GPU in the cluster. Its kernels take 1 / speed as long.
+    Attributes:
+        gpu: Number of a GPU in the cluster. Its kernels take 1 / speed as long.
+        link: A link or one of its directions: "node3.nic2", "node3.nic2.tx",
+            "node0.gpu5.nvlink", "node0.pcie1". Its rate is multiplied by speed.
+        leaf: Number of a leaf switch. The rates of its links to the spine are
+            multiplied by speed.
+        all_gpus: True: every GPU, as at a lower clock.
+        speed: Above 0, at most 1.
+    """
+
     gpu: Optional[int] = None
-    # A link or one of its directions: "node3.nic2", "node3.nic2.tx",
-    # "node0.gpu5.nvlink", "node0.pcie1". Its rate is multiplied by speed.
     link: Optional[Text] = None
-    # Number of a leaf switch. The rates of its links to the spine are multiplied by
-    # speed.
     leaf: Optional[int] = None
-    # true: every GPU, as at a lower clock
     all_gpus: Optional[bool] = None
-    # above 0, at most 1
     speed: Optional[float] = None
 
 
 @dataclasses.dataclass
 class ClusterChanges:
-    """Changes to a cluster when it is loaded, for what-if questions. 0: as in the cluster."""
+    """Changes to a cluster when it is loaded, for what-if questions. 0: as in the
+    cluster.
 
-    # how leaf switches connect the nodes
+    Attributes:
+        topology: How leaf switches connect the nodes.
+        oversubscription: As in Fabric; at least 1.
+        nodes_per_leaf: Nodes of a leaf switch. Where the cluster has none, a fat tree
+            or dragonfly gets leaf switches of 16 nodes.
+        leaves_per_group: Of a dragonfly; 0: 8.
+        nvlink_domain: GPUs that NVLink switches connect. Nodes with an NVLink switch
+            are joined, or use only their first GPUs; each such domain is then one node.
+        routing: As in Fabric.
+        uplinks_per_leaf: As in Fabric.
+    """
+
     topology: Optional[Topology] = None
-    # as in Fabric; at least 1
     oversubscription: Optional[float] = None
-    # Nodes of a leaf switch. Where the cluster has none, a fat tree or dragonfly gets
-    # leaf switches of 16 nodes.
     nodes_per_leaf: Optional[int] = None
-    # of a dragonfly; 0: 8
     leaves_per_group: Optional[int] = None
-    # GPUs that NVLink switches connect. Nodes with an NVLink switch are joined, or use
-    # only their first GPUs; each such domain is then one node.
     nvlink_domain: Optional[int] = None
-    # as in Fabric
     routing: Optional[Routing] = None
-    # as in Fabric
     uplinks_per_leaf: Optional[int] = None
 
 
 @dataclasses.dataclass
 class FailedLink:
-    """Links that have failed. Traffic takes the others."""
+    """Links that have failed. Traffic takes the others.
 
-    # An adapter: "node3.nic2". Its GPUs use other adapters of the node.
+    Attributes:
+        nic: An adapter: "node3.nic2". Its GPUs use other adapters of the node.
+        leaf: Number of a leaf switch, `count` of whose links to the spine have failed
+            (with rail_optimized, of each rail's switch).
+        link: A link of a dragonfly, in both directions: "leaf3-leaf5". Messages between
+            the two take the shortest detour.
+        count: Of a leaf; 0: 1.
+    """
+
     nic: Optional[Text] = None
-    # Number of a leaf switch, `count` of whose links to the spine have failed (with
-    # rail_optimized, of each rail's switch).
     leaf: Optional[int] = None
-    # A link of a dragonfly, in both directions: "leaf3-leaf5". Messages between the two
-    # take the shortest detour.
     link: Optional[Text] = None
-    # of a leaf; 0: 1
     count: Optional[int] = None
 
 
 @dataclasses.dataclass
 class BackgroundTraffic:
-    """Traffic of other jobs on links, which leaves the rest of their rate."""
+    """Traffic of other jobs on links, which leaves the rest of their rate.
 
-    # a link or one of its directions, as in SlowPart
+    Attributes:
+        link: A link or one of its directions, as in SlowPart.
+        leaf: Number of a leaf switch: its links to others.
+        fabric: True: all links between switches.
+        share: Of the rate, at least 0, below 1.
+    """
+
     link: Optional[Text] = None
-    # number of a leaf switch: its links to others
     leaf: Optional[int] = None
-    # true: all links between switches
     fabric: Optional[bool] = None
-    # of the rate, at least 0, below 1
     share: Optional[float] = None
 
 
 @dataclasses.dataclass
 class Scenario(ScenarioMethods):
-    """Fields of Scenario."""
+    """What is simulated: a model, a cluster, how the training is distributed, its batch
+    and its schedule.
 
-    # for reports; may be empty
+    Attributes:
+        name: For reports; may be empty.
+        model: Preset name or path.
+        cluster: Preset name or path.
+        num_nodes: Replaces the number of nodes in the cluster file. 0: as many as
+            parallelism.num_gpus needs, else those of the file.
+        profile: Device profile instead of the cluster's.
+        parallelism: How the model is distributed over GPUs.
+        batch: Sizes of batches and sequences.
+        schedule: Registry name. Empty: 1f1b, or interleaved-1f1b with several chunks.
+        training: Number formats, optimizer, ...
+        communication: How ranks exchange data.
+        costs: Instead of model, cluster and batch.
+        num_microbatches: With costs; required there.
+        num_batches: Batches to simulate without flush; 0: until a steady state is
+            reached.
+        transformer: Given in full, instead of model.
+        runtime: Costs added by the training framework, preset name or path. Empty: none
+            for a measured model, else that of the defaults (megatron-lm).
+        software: Versions that replace those of the cluster individually.
+        set_figures: Parameters and switches that replace those of the loaded files, in
+            this order: "gemm.sustained_rate=0.85",
+            "runtime.exchange_seconds=2e-4+-10%", "cluster.fabric.latency_seconds=1e-6"
+            (scenarios/set_figures.h).
+        defaults: Set of defaults for training options that the scenario does not set:
+            preset name or path of a weir.DefaultSet. Empty: "modern" for transformers
+            with RMS norms or gated feed-forward layers, "megatron-2021" for others. A
+            measured model and given costs have none.
+        slow: Slow parts in addition to those of the cluster (--slow).
+        cluster_changes: Another network between the cluster's nodes (--topology,
+            --oversubscription, ...).
+        failed: Failed links in addition to those of the cluster (--failed).
+        background: Traffic of other jobs in addition to that of the cluster
+            (--background).
+    """
+
     name: Optional[Text] = None
-    # preset name or path
     model: Optional[Text] = None
-    # preset name or path
     cluster: Optional[Text] = None
-    # Replaces the number of nodes in the cluster file. 0: as many as
-    # parallelism.num_gpus needs, else those of the file.
     num_nodes: Optional[int] = None
-    # device profile instead of the cluster's
     profile: Optional[Text] = None
-    # how the model is distributed over GPUs
     parallelism: Optional[Parallelism] = None
-    # sizes of batches and sequences
     batch: Optional[Batch] = None
-    # Registry name. Empty: 1f1b, or interleaved-1f1b with several chunks.
     schedule: Optional[Text] = None
-    # number formats, optimizer, ...
     training: Optional[Training] = None
-    # how ranks exchange data
     communication: Optional[Communication] = None
-    # instead of model, cluster and batch
     costs: Optional[GivenCosts] = None
-    # with costs; required there
     num_microbatches: Optional[int] = None
-    # Batches to simulate without flush; 0: until a steady state is reached.
     num_batches: Optional[int] = None
-    # given in full, instead of model
     transformer: Optional[Transformer] = None
-    # Costs added by the training framework, preset name or path. Empty: none for a
-    # measured model, else that of the defaults (megatron-lm).
     runtime: Optional[Text] = None
-    # Versions that replace those of the cluster individually.
     software: Optional[Software] = None
-    # Parameters and switches that replace those of the loaded files, in this order:
-    # "gemm.sustained_rate=0.85", "runtime.exchange_seconds=2e-4+-10%",
-    # "cluster.fabric.latency_seconds=1e-6" (scenarios/set_figures.h).
     set_figures: Sequence[Text] = ()
-    # Set of defaults for training options that the scenario does not set: preset name
-    # or path of a weir.DefaultSet. Empty: "modern" for transformers with RMS norms or
-    # gated feed-forward layers, "megatron-2021" for others. A measured model and given
-    # costs have none.
     defaults: Optional[Text] = None
-    # Slow parts in addition to those of the cluster (--slow).
     slow: Sequence[SlowPart] = ()
-    # Another network between the cluster's nodes (--topology, --oversubscription, ...).
     cluster_changes: Optional[ClusterChanges] = None
-    # Failed links in addition to those of the cluster (--failed).
     failed: Sequence[FailedLink] = ()
-    # Traffic of other jobs in addition to that of the cluster (--background).
     background: Sequence[BackgroundTraffic] = ()
 
 __all__ = [

@@ -103,8 +103,9 @@ def compare(
 ) -> Comparison:
     """Simulates several schedules of one scenario, in a worker process.
 
-    `schedules` may be a text with commas, as on the command line. Flags are those of `weir compare`, with underscores. Raises an exception if
-    no schedule can be simulated; the warnings name those that cannot.
+    `schedules` may be a text with commas, as on the command line. Flags are
+    those of `weir compare`, with underscores. Raises an exception if no schedule
+    can be simulated; the warnings name those that cannot.
     """
     if isinstance(schedules, (str, Schedule)):
         schedules = [schedules]

@@ -271,12 +271,19 @@ TEST_F(ReferenceTest, PageOfFieldsHasTypesAndComments) {
   field->set_label(google::protobuf::FieldDescriptorProto::LABEL_REPEATED);
   auto* location = file->mutable_source_code_info()->add_location();
   for (int index : {4, 0, 2, 0}) location->add_path(index);
+  location->set_leading_comments(
+      " Waiting (models/layout.h). Default: 0.5 s as in Step.wait. More is "
+      "possible.\n");
   location->set_trailing_comments(" of a\n rank\n");
   const auto page = FieldPage(files.SerializeAsString());
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(*page, HasSubstr("## a.proto\n\n### Step\n"));
-  EXPECT_THAT(*page, HasSubstr("| <code>wait\\_seconds</code> | <code>repeated "
-                               "double</code> | of a rank |"));
+  EXPECT_THAT(
+      *page,
+      HasSubstr(
+          "| <code>wait\\_seconds</code> | <code>repeated "
+          "double</code> | s | 0.5 s as in Step.wait |  | of a rank. "
+          "Waiting. Default: 0.5 s as in Step.wait. More is possible. |"));
   EXPECT_FALSE(FieldPage("no descriptors").ok());
 }
 

@@ -531,7 +531,9 @@ TEST(JitterTest, EveryTransferIsAConstantFactorToTheLastBit) {
         SampleStepSeconds(*run, Request({link + "=constant:1.7"}, 2));
     EXPECT_EQ(SampleStepSeconds(*run, Request({link + "=periodic:1:1.7"}, 2)),
               constant);
-    if (link == "link") EXPECT_GT(constant[0], run->batch_seconds);
+    if (link == "link") {
+      EXPECT_GT(constant[0], run->batch_seconds);
+    }
     EXPECT_THAT(SampleStepSeconds(*run, Request({link + "=periodic:3:1"}, 2)),
                 Each(run->batch_seconds));
   }

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/reference/field_examples.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor_database.h>
+#include <google/protobuf/dynamic_message.h>
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <memory>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "base/assets.h"
+
+namespace weir::cli {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::TextFormat;
+
+constexpr const char* kFolders[] = {
+    "scenarios/presets",
+    "scenarios/defaults",
+    "scenarios/cluster/presets",
+    "calibrate/profile/presets",
+    "calibrate/profile/runtimes",
+    "models/presets",
+    "models/recipes",
+};
+
+class IgnoreErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, google::protobuf::io::ColumnNumber,
+                const std::string&) override {}
+};
+
+// Returns the message that the first lines of a preset name, or "".
+std::string MessageOf(absl::string_view text) {
+  constexpr absl::string_view kMark = "# proto-message: ";
+  const size_t at = text.find(kMark);
+  if (at == absl::string_view::npos) return "";
+  text.remove_prefix(at + kMark.size());
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+void AddExamples(const Message& message,
+                 std::map<std::string, std::string>* examples) {
+  const auto* reflection = message.GetReflection();
+  std::vector<const FieldDescriptor*> fields;
+  reflection->ListFields(message, &fields);
+  for (const FieldDescriptor* field : fields) {
+    const int size =
+        field->is_repeated() ? reflection->FieldSize(message, field) : 1;
+    for (int i = 0; i < size; ++i) {
+      if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
+        AddExamples(field->is_repeated()
+                        ? reflection->GetRepeatedMessage(message, field, i)
+                        : reflection->GetMessage(message, field),
+                    examples);
+        continue;
+      }
+      std::string value;
+      TextFormat::PrintFieldValueToString(
+          message, field, field->is_repeated() ? i : -1, &value);
+      examples->emplace(field->full_name(), value);
+    }
+  }
+}
+
+}  // namespace
+
+std::map<std::string, std::string> FieldExamples(
+    const google::protobuf::FileDescriptorSet& files) {
+  google::protobuf::SimpleDescriptorDatabase database;
+  for (const auto& file : files.file()) database.Add(file);
+  google::protobuf::DescriptorPool pool(&database);
+  google::protobuf::DynamicMessageFactory factory(&pool);
+  IgnoreErrors ignore;
+  TextFormat::Parser parser;
+  parser.RecordErrorsTo(&ignore);
+  std::map<std::string, std::string> examples;
+  for (const char* folder : kFolders) {
+    for (const std::string& name : ListAssets(folder)) {
+      const auto preset = FindPreset(folder, name);
+      if (!preset.has_value()) continue;
+      const auto* type =
+          pool.FindMessageTypeByName(MessageOf(preset->contents));
+      if (type == nullptr) continue;
+      const std::unique_ptr<Message> message(factory.GetPrototype(type)->New());
+      const std::string text(preset->contents);
+      if (parser.ParseFromString(text, message.get())) {
+        AddExamples(*message, &examples);
+      }
+    }
+  }
+  return examples;
+}
+
+}  // namespace weir::cli
