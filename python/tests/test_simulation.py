@@ -131,6 +131,11 @@ def test_compare_accepts_one_text(given: weir.Scenario) -> None:
     assert repr(one).startswith("<weir.Comparison of 1 schedule>")
 
 
+def test_compare_needs_a_schedule(given: weir.Scenario) -> None:
+    with pytest.raises(weir.InputError, match="schedules is empty"):
+        weir.compare(given, [])
+
+
 def test_compare_reports_what_cannot_run(given: weir.Scenario) -> None:
     runs = weir.compare(given, ["1f1b", "dualpipe"], microbatches=3)
     assert [run.schedule for run in runs] == ["1f1b"]

@@ -19,7 +19,7 @@ from weir._command import (
     temporary_folder,
 )
 from weir._core import Estimate
-from weir.errors import error_of, messages_of
+from weir.errors import InputError, error_of, messages_of
 from weir.messages import Scenario
 from weir.results import Comparison, Result
 from weir._schedules import Schedule
@@ -98,18 +98,21 @@ def simulate(scenario: ScenarioLike = None, *, timeline: bool = True, **flags: A
 
 def compare(
     scenario: ScenarioLike = None,
-    schedules: Union[str, Schedule, Sequence[Union[str, Schedule]]] = (),
+    schedules: Union[None, str, Schedule, Sequence[Union[str, Schedule]]] = None,
     **flags: Any,
 ) -> Comparison:
     """Simulates several schedules of one scenario, in a worker process.
 
-    `schedules` may be a text with commas, as on the command line. Flags are
-    those of `weir compare`, with underscores. Raises an exception if no schedule
-    can be simulated; the warnings name those that cannot.
+    `schedules` may be a text with commas, as on the command line; without it,
+    the scenario's own schedule is simulated. Flags are those of `weir compare`,
+    with underscores. Raises an exception if no schedule can be simulated; the
+    warnings name those that cannot.
     """
     if isinstance(schedules, (str, Schedule)):
         schedules = [schedules]
-    if schedules:
+    if schedules is not None:
+        if not schedules:
+            raise InputError("compare: schedules is empty, expected at least one", 2)
         flags = {**flags, "schedule": list(schedules)}
     with temporary_folder() as folder, arguments_for(scenario, flags) as arguments:
         path = os.path.join(folder, "results.pb")
