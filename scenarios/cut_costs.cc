@@ -19,7 +19,7 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using Stages = google::protobuf::RepeatedPtrField<GivenCosts::Stage>;
 
-constexpr uint32_t kMaxBlocks = 1'000'000;
+constexpr uint32_t kMaxBlocks = 1'000'000;  // of a model
 
 // Returns the values of a field by stage, or nothing if a stage lacks it.
 std::vector<double> ValuesOf(const Stages& stages,
@@ -127,10 +127,8 @@ Stages CutStages(const Stages& stages, const std::vector<uint32_t>& old_blocks,
       const auto* reflection = cut[s].GetReflection();
       if (sums.empty()) {
         reflection->ClearField(&cut[s], field);
-      } else if (field->has_presence() || sums[s] != 0) {
-        reflection->SetDouble(&cut[s], field, sums[s]);
       } else {
-        reflection->ClearField(&cut[s], field);
+        reflection->SetDouble(&cut[s], field, sums[s]);
       }
     }
   }
@@ -201,6 +199,10 @@ void CheckCostBlocks(Problems& problems, absl::string_view prefix,
     problems.CheckRange(absl::StrFormat("%s[%d]", path, i), blocks[i],
                         is_end ? 0 : 1, kMaxBlocks);
   }
+  const uint64_t total =
+      std::accumulate(blocks.begin(), blocks.end(), uint64_t{0});
+  problems.CheckRange(absl::StrCat("the sum of ", path),
+                      static_cast<double>(total), 1, kMaxBlocks);
   for (int s = 1; s < costs.stages_size(); ++s) {
     if (costs.stages(s).has_backward_seconds() !=
         costs.stages(0).has_backward_seconds()) {

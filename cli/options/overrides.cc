@@ -37,7 +37,7 @@ absl::StatusOr<GivenCosts> ReadCosts(const std::string& costs) {
 
 namespace {
 
-absl::Status SetHopOf(const ScenarioFlags& flags, Scenario* scenario) {
+absl::Status ApplyHop(const ScenarioFlags& flags, Scenario* scenario) {
   if (flags.hop.empty()) return absl::OkStatus();
   if (!scenario->has_costs()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -49,7 +49,7 @@ absl::Status SetHopOf(const ScenarioFlags& flags, Scenario* scenario) {
 }
 
 absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
-  if (flags.costs.empty()) return SetHopOf(flags, scenario);
+  if (flags.costs.empty()) return absl::OkStatus();
   ASSIGN_OR_RETURN(*scenario->mutable_costs(), ReadCosts(flags.costs));
   // Given costs replace the inputs from which the file computes costs, but
   // not those of the same command line: the user must resolve that
@@ -73,7 +73,7 @@ absl::Status ApplyCosts(const ScenarioFlags& flags, Scenario* scenario) {
   } else {
     scenario->clear_cluster_changes();
   }
-  return SetHopOf(flags, scenario);
+  return absl::OkStatus();
 }
 
 // The microbatches of a model follow from its batch: --microbatches sets the
@@ -185,6 +185,7 @@ absl::Status Override(const ScenarioFlags& flags, Scenario* target) {
     scenario.mutable_training()->set_fully_sharded(*flags.fully_sharded);
   }
   RETURN_IF_ERROR(ApplyCosts(flags, &scenario));
+  RETURN_IF_ERROR(ApplyHop(flags, &scenario));
   return ApplyMicrobatches(overrides, &scenario);
 }
 

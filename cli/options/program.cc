@@ -307,7 +307,7 @@ absl::StatusOr<std::string> ParseArguments(int argc, const char* const* argv,
   AddEmptyValues(empty, *program, *command, &problems);
   AddBadOptions(program, !error.empty(), "", &problems);
   if (command != program) {
-    // Who gives the name of a command only does not know what it needs.
+    // Shows an example if the user gave only the name of the command.
     const bool is_bare =
         FullName(*command) ==
         absl::StrCat(FullName(*program), " ", absl::StrJoin(line, " "));

@@ -313,7 +313,7 @@ class Sampler {
   std::vector<Draw> draws_;
   std::vector<Draw> step_draws_;
   std::vector<std::vector<double>> tables_;  // [source]
-  // Of periodic sources. [source, GPU, stage or -1]
+  // Counts passes for periodic sources, by source, GPU and stage (-1: all).
   std::map<std::tuple<size_t, int32_t, int32_t>, uint32_t> num_passes_;
 };
 

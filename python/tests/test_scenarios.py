@@ -188,5 +188,5 @@ def test_docstrings_describe_every_field() -> None:
     for name in ("Scenario", "Parallelism", "Training"):
         message = getattr(weir, name)
         for field in dataclasses.fields(message):
-            assert f"\n    {field.name}" in (inspect.getdoc(message) or ""), (name, field.name)
+            assert f"\n    {field.name}:" in (inspect.getdoc(message) or ""), (name, field.name)
     assert "pipeline: Ranks of one pipeline." in (weir.Parallelism.__doc__ or "")

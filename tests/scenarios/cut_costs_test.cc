@@ -233,6 +233,9 @@ TEST(CutGivenCostsTest, WhatDoesNotFitIsRefused) {
   bad.set_blocks_per_stage(1, 0);
   EXPECT_THAT(message(ScenarioOf(bad, 4)),
               HasSubstr("costs.blocks_per_stage[1] is 0"));
+  bad.mutable_blocks_per_stage()->Set(1, 999'990);
+  EXPECT_THAT(message(ScenarioOf(bad, 4)),
+              HasSubstr("the sum of costs.blocks_per_stage is 1000014"));
   bad = recorded;
   bad.mutable_blocks_per_stage()->RemoveLast();
   EXPECT_THAT(message(ScenarioOf(bad, 4)), HasSubstr("has 3 entries"));

@@ -114,7 +114,7 @@ TEST(DrawTest, SlackIsThatOfTheCommand) {
   EXPECT_THAT(svg,
               AllOf(HasSubstr("slack: 0"), HasSubstr("critical: no slack"),
                     HasSubstr(absl::StrCat(">", FormatSeconds(largest), "<"))));
-  // Of a schedule with costs, and of a model.
+  // Draws the slack of a schedule with given costs, and of a model.
   EXPECT_THAT(Draw("1f1b --costs f=1,b=2 --pp 2 --microbatches 4 --kind slack "
                    "--ranks 1"),
               AllOf(HasSubstr(">rank 1<"), Not(HasSubstr(">rank 0<"))));

@@ -408,7 +408,7 @@ TEST(JitterTest, EverySecondTransferIsLonger) {
   for (const auto& [source, seconds] : std::map<std::string, double>{
            {"link=periodic:2:2", 16},
            {"link=periodic:3:9", 19.5},
-           // Of four transfers between two GPUs there is no fifth.
+           // Only four transfers go from one GPU to the other.
            {"link=periodic:5:9", 15.5},
            {"link:node1.nic0.rx=periodic:2:2", 15.75},
            // A name without direction names two links, each of which counts.
