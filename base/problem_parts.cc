@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/problem_parts.h"
 
+#include <re2/re2.h>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
@@ -43,36 +45,37 @@ void SplitSource(absl::string_view* rest, ProblemParts* parts) {
   *rest = rest->substr(end + 2);
 }
 
+// Takes "a, expected b; did you mean c?" apart; `text` begins with what was
+// found.
+void SplitValues(const std::string& text, ProblemParts* parts) {
+  static const RE2& values = *new RE2(
+      "(?s)(?:.*\\bfound )?(.*?)[,;] expected (.*?)(?:; did you mean .*)?");
+  RE2::FullMatch(text, values, &parts->found, &parts->expected);
+}
+
 }  // namespace
 
 ProblemParts SplitProblem(absl::string_view line) {
+  static const RE2& field_and_values = *new RE2(
+      "(?s)(?:--[a-z-]+: )?((?:--)?[A-Za-z_][\\w.\\[\\]/-]*) "
+      "(?:(?:is|are|has|lists) (.*)|(?:cannot|requires) .*)");
+  static const RE2& unknown_option = *new RE2("unknown option (-[^\\s;,]*)");
+  static const RE2& unexpected_word =
+      *new RE2("(?:unknown command|unexpected argument) ([^\\s;,]+)");
+  static const RE2& value = *new RE2("(?s)(?:is |has )?(.*)");
   ProblemParts parts;
   parts.message = std::string(line);
-  absl::string_view rest = line;
-  SplitSource(&rest, &parts);
-  constexpr absl::string_view kExpected = ", expected ";
-  const size_t expected = rest.find(kExpected);
-  if (expected == absl::string_view::npos) return parts;
-  parts.expected = std::string(rest.substr(expected + kExpected.size()));
-  rest = rest.substr(0, expected);
-  constexpr absl::string_view kFound = "found ";
-  constexpr absl::string_view kIs = "is ", kHas = "has ";
-  // The field is one word, which may be missing.
-  const size_t space = rest.find(' ');
-  if (space != absl::string_view::npos) {
-    const absl::string_view after = rest.substr(space + 1);
-    if (absl::StartsWith(after, kIs) || absl::StartsWith(after, kHas)) {
-      parts.field = std::string(rest.substr(0, space));
-      rest = after;
-    }
+  absl::string_view after_source = line;
+  SplitSource(&after_source, &parts);
+  const std::string rest(after_source);
+  std::string values;
+  if (RE2::FullMatch(rest, field_and_values, &parts.field, &values)) {
+    SplitValues(values, &parts);
+  } else if (!RE2::PartialMatch(rest, unknown_option, &parts.field) &&
+             !RE2::PartialMatch(rest, unexpected_word, &parts.found) &&
+             RE2::FullMatch(rest, value, &values)) {
+    SplitValues(values, &parts);
   }
-  const size_t found = rest.rfind(kFound);
-  if (found != absl::string_view::npos) {
-    rest = rest.substr(found + kFound.size());
-  } else if (!absl::ConsumePrefix(&rest, kIs)) {
-    absl::ConsumePrefix(&rest, kHas);
-  }
-  parts.found = std::string(rest);
   return parts;
 }
 

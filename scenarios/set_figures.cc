@@ -85,8 +85,8 @@ absl::Status ApplySettings(absl::string_view label, const Scenario& scenario,
         notes->push_back(absl::StrCat(flag, " replaces ", *old));
       }
     } else {
-      problems.Add(absl::StrCat(flag, ": ", parts.first),
-                   absl::StrCat(old.status().message(),
+      problems.Add("--set",
+                   absl::StrCat("is ", setting, ", ", old.status().message(),
                                 absl::IsNotFound(old.status())
                                     ? calibrate::DidYouMeanPath(
                                           parts.first, KnownSettings(target))

@@ -44,9 +44,9 @@ absl::Status UnknownKind(absl::string_view name) {
   }
   const std::string nearest = NearestWord(name, names);
   return absl::NotFoundError(absl::StrCat(
-      "schedule '", absl::CHexEscape(name.substr(0, kMaxShown)), "' is unknown",
-      nearest.empty() ? "." : absl::StrCat(", did you mean '", nearest, "'?"),
-      " Known: ", absl::StrJoin(known, ", ")));
+      "schedule is ", absl::CHexEscape(name.substr(0, kMaxShown)),
+      ", expected one of ", absl::StrJoin(known, ", "),
+      nearest.empty() ? "" : absl::StrCat("; did you mean ", nearest, "?")));
 }
 
 // More than any program adds. Kinds never move, since others point to them.

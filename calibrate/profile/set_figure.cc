@@ -140,9 +140,8 @@ std::vector<PlacedField> FieldsAt(absl::string_view path, ScalarFields scalars,
   return found;
 }
 
-absl::Status Expected(absl::string_view value, absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("is ", value, ", expected ", what));
+absl::Status Expected(absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat("expected ", what));
 }
 
 absl::StatusOr<Figure> ParseFigure(absl::string_view text) {
@@ -155,14 +154,14 @@ absl::StatusOr<Figure> ParseFigure(absl::string_view text) {
   double value = 0, percent = 0;
   if (!absl::SimpleAtod(text.substr(0, sign), &value) ||
       !std::isfinite(value)) {
-    return Expected(text, kForm);
+    return Expected(kForm);
   }
   if (sign != absl::string_view::npos) {
     absl::string_view error = text.substr(sign + 2);
     if (!absl::ConsumeSuffix(&error, "%") ||
         !absl::SimpleAtod(error, &percent) || !(percent >= 0) ||
         !(percent <= 300)) {
-      return Expected(text, kForm);
+      return Expected(kForm);
     }
   }
   figure.set_value(value);
@@ -193,7 +192,7 @@ absl::StatusOr<std::string> SetScalar(absl::string_view value,
   switch (at.field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_BOOL: {
       if (value != "true" && value != "false") {
-        return Expected(value, "true or false");
+        return Expected("true or false");
       }
       const bool old = reflection.GetBool(*at.message, at.field);
       reflection.SetBool(at.message, at.field, value == "true");
@@ -202,7 +201,7 @@ absl::StatusOr<std::string> SetScalar(absl::string_view value,
     case FieldDescriptor::CPPTYPE_UINT32: {
       uint32_t number = 0;
       if (!absl::SimpleAtoi(value, &number)) {
-        return Expected(value, "a whole number from 0");
+        return Expected("a whole number from 0");
       }
       const uint32_t old = reflection.GetUInt32(*at.message, at.field);
       reflection.SetUInt32(at.message, at.field, number);
@@ -212,7 +211,7 @@ absl::StatusOr<std::string> SetScalar(absl::string_view value,
       double number = 0;
       if (!absl::SimpleAtod(value, &number) || !(number >= 0) ||
           !std::isfinite(number)) {
-        return Expected(value, "a number from 0");
+        return Expected("a number from 0");
       }
       const double old = reflection.GetDouble(*at.message, at.field);
       reflection.SetDouble(at.message, at.field, number);
@@ -239,7 +238,8 @@ absl::StatusOr<std::string> SetFigure(absl::string_view path,
                                       ScalarFields scalars, Message* message) {
   const std::vector<PlacedField> fields = FieldsAt(path, scalars, message);
   if (fields.empty()) {
-    return absl::NotFoundError("is unknown");
+    return absl::NotFoundError(
+        "expected the name of a parameter (weir profile show)");
   }
   std::vector<std::string> old;
   for (const PlacedField& at : fields) {

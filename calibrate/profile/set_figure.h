@@ -30,9 +30,9 @@ std::vector<std::string> SettablePaths(const google::protobuf::Message& message,
 // message. `value` is "0.85" or "0.85+-5%" for a Figure, which becomes ASSUMED
 // with the source "--set" and the given relative error, otherwise 0; a number
 // or "true" or "false" for a scalar. Returns the previous value as text,
-// "unset" if there was none. Returns InvalidArgument "is x, expected y" for a
-// value that does not fit, and NotFound for a path that is not one of
-// SettablePaths.
+// "unset" if there was none. Returns InvalidArgument for a value that does not
+// fit, and NotFound for a path that is not one of SettablePaths; the messages
+// are "expected ...".
 absl::StatusOr<std::string> SetFigure(absl::string_view path,
                                       absl::string_view value,
                                       ScalarFields scalars,

@@ -49,7 +49,8 @@ class HelpFormatter : public CLI::Formatter {
 
   std::string make_option(const CLI::Option* option,
                           bool is_positional) const override {
-    const std::string value = option->get_type_name();
+    // A positional argument is its own placeholder.
+    const std::string value = is_positional ? "" : option->get_type_name();
     const std::string fallback = option->get_default_str();
     const bool required = !is_positional && option->get_required();
     // CLI11 appends the value of a negated switch to its name.

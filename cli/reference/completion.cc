@@ -52,12 +52,13 @@ std::string FixedWords(const std::string& option) {
 
 // What may be a value of an option: words, or the output of a command of weir.
 struct OptionValues {
-  std::string words;
-  std::string listing;
+  std::string words = {};
+  std::string listing = {};
+  bool are_all = false;  // no other value, such as a file, is accepted
 };
 
 OptionValues ValuesOf(const CLI::Option& option) {
-  OptionValues values = {absl::StrJoin(ChoicesOf(option), " "), ""};
+  OptionValues values = {.words = absl::StrJoin(ChoicesOf(option), " ")};
   for (const std::string& name : NamesOf(option)) {
     const auto listing = ListingCommands().find(name);
     if (listing != ListingCommands().end()) values.listing = listing->second;
@@ -69,11 +70,14 @@ OptionValues ValuesOf(const CLI::Option& option) {
 // Returns the values of the first positional argument that has some.
 OptionValues PositionalValues(const CLI::App& command) {
   for (const CLI::Option* option : PositionalsOf(command)) {
+    const Words choices = ChoicesOf(*option);
+    if (!choices.empty())
+      return {.words = absl::StrJoin(choices, " "), .are_all = true};
     const std::string name = option->get_name(/*positional=*/true);
     const auto listing = ListingCommands().find(name);
-    if (listing != ListingCommands().end()) return {"", listing->second};
+    if (listing != ListingCommands().end()) return {.listing = listing->second};
     const std::string words = FixedWords(name);
-    if (!words.empty()) return {words, ""};
+    if (!words.empty()) return {.words = words};
   }
   return {};
 }
@@ -117,7 +121,7 @@ std::string BashValues(const CLI::App& program) {
   for (const auto& [words, options] : options_by_words) {
     if (words.empty()) continue;
     absl::StrAppend(&text, "    ", absl::StrJoin(options, "|"),
-                    ")\n      COMPREPLY=($(compgen -W \"", words,
+                    ")\n      COMPREPLY=($(compgen -P \"$head\" -W \"", words,
                     "\" -- \"$word\"))\n      return\n      ;;\n");
   }
   const auto files = options_by_words.find("");
@@ -129,7 +133,7 @@ std::string BashValues(const CLI::App& program) {
 }
 
 std::string BashOptions(const CLI::App& program) {
-  std::string text;
+  std::string text = "    '') options='--help --version' ;;\n";
   for (const CLI::App* command : AllCommands(program)) {
     Words names = {"--help"};
     for (const CLI::Option* option : OptionsOf(*command)) {
@@ -163,6 +167,10 @@ std::string FunctionName(const CLI::App& program) {
                       absl::StrReplaceAll(program.get_name(), {{"-", "_"}}));
 }
 
+bool TakesList(const CLI::Option& option) {
+  return absl::EndsWith(option.get_type_name(), ",...");
+}
+
 std::string FishQuote(absl::string_view text) {
   return absl::StrCat(
       "'", absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"'", "\\'"}}), "'");
@@ -180,12 +188,12 @@ std::string BashCompletion(const CLI::App& program) {
   return absl::StrCat(
       "# bash completion for ", name, "\n", FunctionName(program), "() {\n",
       R"(  local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]}
-  local command='' words='' options='' i
+  local command='' words='' options='--help' head='' i
   # The words of the command come first.
   for ((i = 1; i < COMP_CWORD; i++)); do
     case $command in
 )",
-      absl::StrReplaceAll(next, {{"words=", "words="}}),
+      next,
       R"(    *) break ;;
     esac
     case " $words " in
@@ -194,17 +202,23 @@ std::string BashCompletion(const CLI::App& program) {
     esac
     words=''
   done
+  # "--option=value" is one word or three.
+  if [[ $word == --*=* ]]; then
+    before=${word%%=*} head=${word%%=*}= word=${word#*=}
+  elif [[ $word == '=' ]]; then
+    word=''
+  elif [[ $before == '=' ]]; then
+    before=${COMP_WORDS[COMP_CWORD-2]}
+  fi
+  # The last of several values.
+  if [[ $word == *,* ]]; then
+    head+=${word%,*}, word=${word##*,}
+  fi
   case "$command $before" in
 )",
       BashValues(program), R"(  esac
+  word=$head$word
   words=''
-  case $command in
-)",
-      next, R"(  esac
-  if [ -n "$words" ]; then
-    COMPREPLY=($(compgen -W "$words --help" -- "$word"))
-    return
-  fi
   case $command in
 )",
       BashOptions(program), R"(  esac
@@ -214,6 +228,13 @@ std::string BashCompletion(const CLI::App& program) {
     return
     ;;
   esac
+  case $command in
+)",
+      next, R"(  esac
+  if [ -n "$words" ]; then
+    COMPREPLY=($(compgen -W "$words" -- "$word"))
+    return
+  fi
   case $command in
 )",
       BashPositionals(program), R"(  esac
@@ -253,6 +274,10 @@ function FUNCTION_is
 end
 )",
                           {{"FUNCTION", function}}));
+  absl::StrAppend(&text, start, FishQuote(absl::StrCat(function, "_at ''")),
+                  " -l help -d 'Shows the commands'\n", start,
+                  FishQuote(absl::StrCat(function, "_at ''")),
+                  " -l version -d 'Shows the version'\n");
   for (const auto& [prefix, words] : NextWords(program)) {
     const std::string condition =
         absl::StrCat(function, "_at ", FishQuote(prefix));
@@ -267,7 +292,8 @@ end
       absl::StrAppend(&text, start, condition, " -a '(weir ",
                       positional.listing, " 2>/dev/null)'\n");
     } else if (!positional.words.empty()) {
-      absl::StrAppend(&text, start, condition, " -a ",
+      absl::StrAppend(&text, start, condition,
+                      positional.are_all ? " -f -a " : " -a ",
                       FishQuote(positional.words), "\n");
     }
     for (const CLI::Option* option : OptionsOf(*command)) {
@@ -283,7 +309,13 @@ end
       if (!values.listing.empty()) {
         absl::StrAppend(&text, " -a '(weir ", values.listing, " 2>/dev/null)'");
       } else if (!values.words.empty()) {
-        absl::StrAppend(&text, " -f -a ", FishQuote(values.words));
+        absl::StrAppend(
+            &text, " -f -a ",
+            FishQuote(TakesList(*option)
+                          ? absl::StrCat("(__fish_complete_list , 'string "
+                                         "split \" \" \"",
+                                         values.words, "\"')")
+                          : values.words));
       }
       absl::StrAppend(&text, " -d ", FishQuote(option->get_description()),
                       "\n");

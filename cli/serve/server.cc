@@ -82,7 +82,8 @@ class Server {
   }
 
   void WaitForWork() {
-    std::vector<pollfd> files;
+    // The first is asked only for errors: it tells whether somebody reads.
+    std::vector<pollfd> files = {{out_fd_, 0, 0}};
     if (!in_ended_) files.push_back({in_fd_, POLLIN, 0});
     std::vector<Lane*> busy;
     for (const auto& lane : lanes_) {
@@ -91,12 +92,17 @@ class Server {
       files.push_back({lane->process.fd(), POLLIN, 0});
     }
     if (poll(files.data(), files.size(), -1) < 0) return;  // a signal
-    const size_t first = in_ended_ ? 0 : 1;
+    if (files[0].revents != 0) {
+      status_ = absl::InvalidArgumentError(
+          "standard output: is closed, expected a reader of the responses");
+      return;
+    }
+    const size_t first = in_ended_ ? 1 : 2;
     // Before new messages, since these may start other calls.
     for (size_t i = 0; i < busy.size(); ++i) {
       if (files[first + i].revents != 0) Receive(busy[i]);
     }
-    if (first == 1 && files[0].revents != 0) Read();
+    if (first == 2 && files[1].revents != 0) Read();
   }
 
   void Read() {
@@ -131,6 +137,7 @@ class Server {
     const RpcRequest& request = std::get<RpcRequest>(parsed);
     if (request.method == "exit") {
       exits_ = true;
+      CancelAll();
     } else if (request.method == "$/cancelRequest") {
       Cancel(request.params.value("id", Json()));
     } else if (request.method == "notifications/cancelled") {
@@ -145,8 +152,9 @@ class Server {
                     .is_notification = !request.id.has_value()};
     if (!waiting.is_notification && IsInUse(waiting.id)) {
       Send(RpcError(waiting.id, kRpcInvalidRequest,
-                    "message: id is that of a request without response, "
-                    "expected another one"));
+                    absl::StrCat("message: id is ", DumpJson(waiting.id),
+                                 ", which is in use by a request that has no "
+                                 "response yet; expected another id")));
       return;
     }
     if (const std::optional<Json> answer = handlers_.answer(request)) {
@@ -239,22 +247,33 @@ class Server {
   // Ignores requests that have ended, as the protocols demand.
   void Cancel(const Json& id) {
     if (id.is_null()) return;
-    const auto cancelled = [&] {
-      Send(RpcError(id, kRpcCancelled, "cancelled"));
-    };
     for (auto request = waiting_.begin(); request != waiting_.end();
          ++request) {
       if (request->id != id) continue;
       waiting_.erase(request);
-      cancelled();
+      SendCancelled(id);
       return;
     }
     for (const auto& lane : lanes_) {
       if (!lane->process.is_busy() || lane->request.id != id) continue;
       lane->process.Kill();
-      cancelled();
+      SendCancelled(id);
       return;
     }
+  }
+
+  void CancelAll() {
+    for (const auto& lane : lanes_) {
+      if (!lane->process.is_busy()) continue;
+      lane->process.Kill();
+      SendCancelled(lane->request.id);
+    }
+    for (const Waiting& request : waiting_) SendCancelled(request.id);
+    waiting_.clear();
+  }
+
+  void SendCancelled(const Json& id) {
+    Send(RpcError(id, kRpcCancelled, "cancelled"));
   }
 
   int in_fd_, out_fd_;

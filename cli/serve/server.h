@@ -50,9 +50,10 @@ struct ServerLimits {
 };
 
 // Serves until the input ends and every request has its response, or until a
-// notification "exit". Requests are cancelled by "$/cancelRequest" {"id": ...}
-// or "notifications/cancelled" {"requestId": ...}. Returns InvalidArgument if
-// the output cannot be written. Ignores SIGPIPE from then on.
+// notification "exit", which cancels the requests that have none. Requests are
+// cancelled by "$/cancelRequest" {"id": ...} or "notifications/cancelled"
+// {"requestId": ...}. Returns InvalidArgument if the output cannot be written,
+// as soon as its reader closes it. Ignores SIGPIPE from then on.
 absl::Status Serve(int in_fd, int out_fd, const ServerHandlers& handlers,
                    const ServerLimits& limits = {});
 

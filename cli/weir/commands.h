@@ -4,6 +4,9 @@
 #ifndef WEIR_CLI_WEIR_COMMANDS_H_
 #define WEIR_CLI_WEIR_COMMANDS_H_
 
+#include <string>
+#include <vector>
+
 #include "cli/options/flags.h"
 
 namespace weir::cli {
@@ -52,6 +55,9 @@ Command RunDoctor;
 Command RunSelfTest;
 Command RunSchema;
 Command RunServe;  // answers requests of another program
+
+// Returns the names that RunSchema takes.
+std::vector<std::string> SchemaNames();
 
 }  // namespace weir::cli
 

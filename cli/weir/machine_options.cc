@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // "schema" and "serve".
+#include "absl/strings/str_join.h"
 #include "cli/options/add_option.h"
+#include "cli/weir/commands.h"
 #include "cli/weir/weir_app.h"
 
 namespace weir::cli {
@@ -10,8 +12,8 @@ void AddMachineCommands(CLI::App* app, CommandLine* line) {
       app, "schema",
       "Prints JSON Schemas of inputs and outputs, and descriptions of tools.",
       {"schema", "schema result", "schema tools"}, RunSchema, line);
-  AddText(schema, "NAME", "", "schema to print; without: a list of them",
-          &line->flags.name);
+  AddText(schema, "NAME", absl::StrJoin(SchemaNames(), "|"),
+          "schema to print; without: a list of them", &line->flags.name);
   CLI::App* serve = AddWeirCommand(
       app, "serve",
       "Answers requests of another program (JSON-RPC 2.0, one per line).",

@@ -48,16 +48,12 @@ std::string NamesTable() {
 
 absl::StatusOr<std::string> TextOf(const std::string& name) {
   if (name.empty()) return NamesTable();
-  std::vector<std::string> known;
-  for (const NamedSchema& schema : AllSchemas()) {
-    known.emplace_back(schema.name);
-  }
   for (const NamedStyle& style : kStyles) {
-    known.emplace_back(style.name);
     if (name != style.name) continue;
     CommandLine line;
     return DumpJson(ToolsOf(*MakeWeirApp(&line), style.style), 2) + "\n";
   }
+  const std::vector<std::string> known = SchemaNames();
   if (!absl::c_linear_search(known, name)) {
     return absl::NotFoundError(
         absl::StrCat("weir schema: NAME is ", EscapeLine(name), ", expected ",
@@ -68,6 +64,15 @@ absl::StatusOr<std::string> TextOf(const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::string> SchemaNames() {
+  std::vector<std::string> names;
+  for (const NamedSchema& schema : AllSchemas()) {
+    names.emplace_back(schema.name);
+  }
+  for (const NamedStyle& style : kStyles) names.emplace_back(style.name);
+  return names;
+}
 
 int RunSchema(const Flags& flags) {
   const absl::StatusOr<std::string> text = TextOf(flags.name);

@@ -292,8 +292,14 @@ std::variant<ServedCall, Json> PrepareCall(const RpcRequest& request) {
                : "";
     given = name;
     name = std::string(absl::StripPrefix(name, "weir_"));
-    parameters = request.params.value("arguments", Json::object());
-    if (!parameters.is_object()) parameters = Json::object();
+    parameters = request.params.value("arguments", Json());
+    if (parameters.is_null()) parameters = Json::object();
+    if (!parameters.is_object()) {
+      return RpcError(
+          IdOf(request), kRpcInvalidParams,
+          absl::StrCat("message: params.arguments is of type ",
+                       parameters.type_name(), ", expected an object"));
+    }
   }
   const Method* method = FindMethod(name);
   if (method == nullptr) {

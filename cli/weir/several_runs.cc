@@ -140,7 +140,7 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   PrintImports(request, flags.output);
   std::vector<std::string> schedules = flags.scenario.schedules;
   const std::string from = schedules.empty() ? absl::StrCat(request.label, ": ")
-                                             : "command line: --schedule: ";
+                                             : "command line: --";
   if (schedules.empty() && !request.scenario.schedule().empty()) {
     schedules.push_back(request.scenario.schedule());
   }

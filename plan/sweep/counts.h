@@ -37,8 +37,8 @@ struct SweepCounts {
 void CountNow(const SweepOutcome& outcome, SweepCounts* counts);
 void CountBefore(const SweepOutcome& outcome, SweepCounts* counts);
 
-// Returns for example "point 17: schedule 'nosuch' is unknown". Requires: the
-// point is not done.
+// Returns for example "point 17: schedule is nosuch, expected ...". Requires:
+// the point is not done.
 std::string ReasonText(const SweepOutcome& outcome);
 
 // Returns "no point can run: point 0: ..." if all are refused; else empty.

@@ -16,9 +16,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/exit_code.h"
 #include "base/interrupt.h"
+#include "base/problem_parts.h"
 #include "base/status_macros.h"
 #include "base/textproto.h"
 #include "base/version.h"
@@ -118,6 +120,27 @@ py::tuple ScenarioOfArguments(const std::vector<std::string>& arguments,
   }
   const cli::ScenarioRequest value = ValueOrThrow(std::move(request));
   return py::make_tuple(ObjectOf(value.scenario, classes), value.notes);
+}
+
+// The members of the Python class Problem for each problem of a message.
+py::list ProblemsIn(const std::string& message) {
+  const auto text = [](const std::string& part) -> py::object {
+    return part.empty() ? py::object(py::none()) : py::str(part);
+  };
+  const auto number = [](int value) -> py::object {
+    return value == 0 ? py::object(py::none()) : py::int_(value);
+  };
+  py::list problems;
+  for (const ProblemParts& parts : SplitProblems(message)) {
+    std::string lines = parts.message;
+    for (const std::string& detail : parts.details) {
+      absl::StrAppend(&lines, "\n  ", detail);
+    }
+    problems.append(py::make_tuple(lines, text(parts.file), number(parts.line),
+                                   text(parts.field), text(parts.found),
+                                   text(parts.expected)));
+  }
+  return problems;
 }
 
 Scenario ScenarioOf(py::handle object) {
@@ -335,6 +358,7 @@ PYBIND11_MODULE(_core, module) {
              py::arg("arguments"), py::arg("classes"));
   module.def("parse_scenario", &weir_py::ParsedScenario, py::arg("label"),
              py::arg("text"), py::arg("classes"));
+  module.def("split_problems", &weir_py::ProblemsIn, py::arg("message"));
   module.def("resolve", &weir_py::Resolved, py::arg("scenario"),
              py::arg("classes"));
   module.def(

@@ -7,7 +7,7 @@ import pytest
 
 import weir
 from weir import _core
-from weir.errors import error_of, messages_of, parse_problem, raise_for
+from weir.errors import error_of, messages_of, raise_for
 
 
 @pytest.mark.parametrize("text, file, line, field, found, expected", [
@@ -21,8 +21,8 @@ from weir.errors import error_of, messages_of, parse_problem, raise_for
      "--pp", "0", "a whole number from 1"),
     ("weir simulate: unknown option --pq; did you mean --pp?", "weir simulate", None,
      "--pq", None, None),
-    ("schedule 'x' is unknown, did you mean 'y'? Known: y, z", None, None, None, None,
-     None),
+    ("schedule is x, expected one of y, z; did you mean y?", None, None, "schedule", "x",
+     "one of y, z"),
     ("s.csv:2:3: 'xF0' is not an action, expected <stage>", "s.csv", 2, None,
      "'xF0' is not an action", "<stage>"),
     ("scenario: is 'x', expected an instance of Scenario", "scenario", None, None, "'x'",
@@ -31,7 +31,7 @@ from weir.errors import error_of, messages_of, parse_problem, raise_for
 ])
 def test_parts(text: str, file: str, line: int, field: str, found: str,
                expected: str) -> None:
-    problem = parse_problem(text)
+    (problem,) = weir.WeirError(text).problems
     assert problem.text == text
     assert (problem.file, problem.line, problem.field) == (file, line, field)
     assert (problem.found, problem.expected) == (found, expected)

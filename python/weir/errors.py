@@ -4,8 +4,9 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from typing import List, Optional, Type
+
+from weir import _core
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,67 +21,13 @@ class Problem:
     expected: Optional[str] = None
 
 
-# "<file>:<line>:<column>: <field> is <found>, expected <expected>"
-_PLACE = re.compile(
-    r"^(?P<file>[^\s:][^:]*?)(?::(?P<line>\d+))?(?::\d+)?: (?P<rest>.*)$", re.DOTALL
-)
-_FIELD = re.compile(r"^(?P<field>(?:--)?[A-Za-z_][\w.\[\]/-]*) (?P<what>(?:is|are|has|lists|cannot|requires) .*)$", re.DOTALL)
-_EXPECTED = re.compile(
-    r"^(?:is|are|has|lists) (?P<found>.*?)[,;] expected (?P<expected>.*)$", re.DOTALL
-)
-# Without a field: "'x' is not an action, expected <expected>".
-_VALUE = re.compile(
-    r"^(?:(?:is|has) )?(?P<found>'.*?' is not [^,]*|'[^']*'), expected (?P<expected>.*)$",
-    re.DOTALL,
-)
-_OPTION = re.compile(r"^unknown option (?P<field>-[^\s;,]*)")
-
-
-def _names_source(name: str) -> bool:
-    """Whether the text before a colon is a file or command, not a sentence."""
-    return (
-        " " not in name
-        or name in ("command line", "standard output")
-        or name.startswith(("weir ", "weir-calibrate "))
-    )
-
-
-def parse_problem(text: str) -> Problem:
-    """Returns the parts of one message."""
-    place = _PLACE.match(text)
-    if place and not _names_source(place["file"]):
-        place = None
-    rest = place["rest"] if place else text
-    file = place["file"] if place else None
-    line = int(place["line"]) if place and place["line"] else None
-    found = expected = field = None
-    named = _FIELD.match(rest)
-    if named:
-        field = named["field"]
-        values = _EXPECTED.match(named["what"])
-        if values:
-            found, expected = values["found"], values["expected"]
-    elif option := _OPTION.match(rest):
-        field = option["field"]
-    elif value := _VALUE.match(rest):
-        found, expected = value["found"], value["expected"]
-    return Problem(text, file, line, field, found, expected)
-
-
 class WeirError(Exception):
     """Base of all exceptions of weir."""
 
     def __init__(self, message: str, exit_code: int = 70):
         super().__init__(message)
         self.exit_code = exit_code  # that of the command line
-        lines: List[str] = []
-        for line in message.splitlines():
-            # An indented line is a detail of the line above.
-            if line.startswith("  ") and lines:
-                lines[-1] += "\n" + line
-            elif line.strip():
-                lines.append(line)
-        self.problems = [parse_problem(line) for line in lines]
+        self.problems = [Problem(*parts) for parts in _core.split_problems(message)]
 
     def _first(self, part: str) -> Optional[str]:
         for problem in self.problems:

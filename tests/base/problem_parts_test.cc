@@ -36,9 +36,27 @@ TEST(ProblemPartsTest, OtherForms) {
   EXPECT_EQ(parts.field, "");
   EXPECT_EQ(parts.found, "3 columns");
 
-  parts = SplitProblem("schedule 'x' is unknown. Known: a, b");
+  parts = SplitProblem("schedule is x, expected one of a, b; did you mean a?");
   EXPECT_EQ(parts.file, "");
-  EXPECT_EQ(parts.expected, "");
+  EXPECT_EQ(parts.field, "schedule");
+  EXPECT_EQ(parts.found, "x");
+  EXPECT_EQ(parts.expected, "one of a, b");
+
+  parts = SplitProblem("s: --set: gemm.rate.value is 3, expected 0.001 to 1");
+  EXPECT_EQ(parts.file, "s");
+  EXPECT_EQ(parts.field, "gemm.rate.value");
+  EXPECT_EQ(parts.found, "3");
+  EXPECT_EQ(parts.expected, "0.001 to 1");
+
+  parts = SplitProblem("scenario: is 'x', expected an instance of Scenario");
+  EXPECT_EQ(parts.file, "scenario");
+  EXPECT_EQ(parts.field, "");
+  EXPECT_EQ(parts.found, "'x'");
+  EXPECT_EQ(parts.expected, "an instance of Scenario");
+
+  parts = SplitProblem("s: training.lora requires one GPU");
+  EXPECT_EQ(parts.field, "training.lora");
+  EXPECT_EQ(parts.found, "");
 
   parts = SplitProblem("nosuch: no such file");
   EXPECT_EQ(parts.file, "nosuch");
@@ -47,6 +65,19 @@ TEST(ProblemPartsTest, OtherForms) {
   parts = SplitProblem("a.csv:-1: x is 1, expected 2");
   EXPECT_EQ(parts.file, "a.csv:-1");
   EXPECT_EQ(parts.line, 0);
+}
+
+TEST(ProblemPartsTest, UnknownWordsOfACommand) {
+  ProblemParts parts =
+      SplitProblem("weir simulate: unknown option --pq; did you mean --pp?");
+  EXPECT_EQ(parts.file, "weir simulate");
+  EXPECT_EQ(parts.field, "--pq");
+  EXPECT_EQ(parts.found, "");
+  EXPECT_EQ(parts.expected, "");
+
+  parts = SplitProblem("weir: unknown command foo (simulate, compare)");
+  EXPECT_EQ(parts.field, "");
+  EXPECT_EQ(parts.found, "foo");
 }
 
 TEST(ProblemPartsTest, LinesAndTheirDetails) {

@@ -63,15 +63,15 @@ TEST(SetFiguresTest, ReportsAllProblemsWithFlagFigureAndValue) {
                             "exchange_seconds=1", "runtime.exchange_secnds=1",
                             "memory_efficiency"})),
       testing::UnorderedElementsAre(
-          "s: --set sustained_rate=1: sustained_rate is unknown; did you mean "
-          "gemm.sustained_rate?",
-          AllOf(StartsWith("s: --set kernel_seconds=x: kernel_seconds is x, "
-                           "expected a number"),
+          "s: --set is sustained_rate=1, expected the name of a parameter "
+          "(weir profile show); did you mean gemm.sustained_rate?",
+          AllOf(StartsWith("s: --set is kernel_seconds=x, expected a number"),
                 HasSubstr("0.85+-5%")),
-          "s: --set exchange_seconds=1: exchange_seconds is unknown; did you "
-          "mean runtime.exchange_seconds?",
-          "s: --set runtime.exchange_secnds=1: runtime.exchange_secnds is "
-          "unknown; did you mean runtime.exchange_seconds?",
+          "s: --set is exchange_seconds=1, expected the name of a parameter "
+          "(weir profile show); did you mean runtime.exchange_seconds?",
+          "s: --set is runtime.exchange_secnds=1, expected the name of a "
+          "parameter (weir profile show); did you mean "
+          "runtime.exchange_seconds?",
           StartsWith(
               "s: --set is memory_efficiency, expected PARAMETER=VALUE")));
 }

@@ -185,6 +185,8 @@ TEST_F(ReferenceTest, BashCompletesCommandsAndOptions) {
               ElementsAre("--context-parallel-size"));
   EXPECT_THAT(Complete({"weir", "schedule", "show", "--form"}),
               ElementsAre("--format"));
+  EXPECT_THAT(Complete({"weir", "--"}), ElementsAre("--help", "--version"));
+  EXPECT_THAT(Complete({"weir", "schedule", "--"}), ElementsAre("--help"));
 }
 
 TEST_F(ReferenceTest, BashCompletesValues) {
@@ -200,6 +202,16 @@ TEST_F(ReferenceTest, BashCompletesValues) {
               ElementsAre("zb-h1", "zb-h2"));
   EXPECT_THAT(Complete({"weir", "goodput", "--reliability", "bl"}),
               ElementsAre("bloom-176b"));
+  EXPECT_THAT(Complete({"weir", "schema", "err"}), ElementsAre("error"));
+  // Bash divides "--schedule=zb-h" into three words.
+  EXPECT_THAT(Complete({"weir", "simulate", "--schedule", "=", "zb-h"}),
+              ElementsAre("zb-h1", "zb-h2"));
+  EXPECT_THAT(Complete({"weir", "simulate", "--schedule", "="}),
+              Contains("gpipe"));
+  EXPECT_THAT(Complete({"weir", "simulate", "--schedule=zb-h"}),
+              ElementsAre("--schedule=zb-h1", "--schedule=zb-h2"));
+  EXPECT_THAT(Complete({"weir", "compare", "--schedule", "gpipe,1f1b,zb-h"}),
+              ElementsAre("gpipe,1f1b,zb-h1", "gpipe,1f1b,zb-h2"));
   // Files are completed by bash.
   EXPECT_THAT(Complete({"weir", "simulate", "--trace", "''"}),
               testing::IsEmpty());
@@ -224,6 +236,10 @@ TEST_F(ReferenceTest, FishCompletesCommandsOptionsAndValues) {
               ElementsAre("llama-3.1-8b"));
   EXPECT_THAT(CompleteInFish("weir simulate llama-3-70b-64"),
               ElementsAre("llama-3-70b-64-h100"));
+  EXPECT_THAT(CompleteInFish("weir schema err"), ElementsAre("error"));
+  EXPECT_THAT(CompleteInFish("weir --"), ElementsAre("--help", "--version"));
+  EXPECT_THAT(CompleteInFish("weir compare --schedule gpipe,zb-h"),
+              ElementsAre("gpipe,zb-h1", "gpipe,zb-h2"));
   EXPECT_THAT(CompleteInFish("weir schedule show zb-h"),
               ElementsAre("zb-h1", "zb-h2"));
   // "show" has no options of "schedule show".
@@ -241,6 +257,8 @@ TEST_F(ReferenceTest, ZshCompletesCommandsOptionsAndValues) {
             "<weir simulate --recompute selective >");
   EXPECT_EQ(CompleteInZsh("weir simulate llama-3-70b-64"),
             "<weir simulate llama-3-70b-64-h100 >");
+  EXPECT_EQ(CompleteInZsh("weir simulate --recompute=se"),
+            "<weir simulate --recompute=selective >");
 }
 
 TEST_F(ReferenceTest, PageOfOptionsHasEveryCommandAndOption) {

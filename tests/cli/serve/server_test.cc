@@ -68,11 +68,13 @@ class ServerTest : public testing::Test {
   void SetUp() override {
     ASSERT_EQ(pipe(in_), 0);
     ASSERT_EQ(pipe(out_), 0);
-    // A child must not keep the input open.
+    // A child must not keep the ends of the client open.
     handlers_.work = [this, work = handlers_.work](const auto& call,
                                                    const auto& progress) {
-      if (in_[1] >= 0) close(in_[1]);
-      in_[1] = -1;
+      for (int* const end : {&in_[1], &out_[0]}) {
+        if (*end >= 0) close(*end);
+        *end = -1;
+      }
       return work(call, progress);
     };
     thread_ = std::thread([this] {
@@ -184,9 +186,24 @@ TEST_F(ServerTest, RefusesMoreThanItsLimits) {
   Send(Request(1, "work", {{"do", "wait"}}) + Request(2, "work", {}) +
        Request(3, "work", {}) + Request(4, "work", {}) + Request(1, "now", {}));
   EXPECT_EQ(ReceiveCode(), kRpcBusy);
-  EXPECT_EQ(ReceiveCode(), kRpcInvalidRequest);  // id 1 is in use
+  const Json refused = Receive();
+  EXPECT_EQ(refused["error"]["code"], kRpcInvalidRequest);
+  EXPECT_THAT(refused["error"]["message"].get<std::string>(),
+              testing::HasSubstr("id is 1, which is in use"));
   Send("{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}\n");
+}
+
+TEST_F(ServerTest, ExitCancelsRequests) {
+  Send(Request(1, "work", {{"do", "wait"}}) + Request(2, "work", {}));
+  Send("{\"jsonrpc\":\"2.0\",\"method\":\"exit\"}\n" + Request(3, "now", {}));
+  for (const int id : {1, 2}) {
+    const Json response = Receive();
+    EXPECT_EQ(response["id"], id);
+    EXPECT_EQ(response["error"]["code"], kRpcCancelled);
+  }
   EXPECT_TRUE(Receive().is_null());
+  thread_.join();
+  EXPECT_TRUE(status_.ok()) << status_;
 }
 
 TEST_F(ServerTest, FinishesRequestsWhenTheInputEnds) {
@@ -205,6 +222,18 @@ TEST_F(ServerTest, ReportsOutputThatIsClosed) {
   Send(Request(1, "now", {}));
   thread_.join();
   EXPECT_FALSE(status_.ok());
+}
+
+// Nobody is left who could read the response.
+TEST_F(ServerTest, EndsWhenTheOutputIsClosedDuringARequest) {
+  Send(Request(1, "work", {{"do", "wait"}}) + Request(2, "now", {}));
+  EXPECT_EQ(Receive()["id"], 2);
+  EndInput();
+  close(out_[0]);
+  out_[0] = -1;
+  thread_.join();
+  EXPECT_THAT(std::string(status_.message()),
+              testing::HasSubstr("standard output"));
 }
 
 }  // namespace weir::cli::server_test

@@ -73,7 +73,8 @@ TEST(MeasuredRunsTest, BadSettingsNameFlagFigureAndValue) {
       absl::StrCat("simulate", kGpt2, "--pp 2 --set sustained_rate=0.8"));
   EXPECT_EQ(unknown.exit_code, 2);
   EXPECT_THAT(unknown.err,
-              HasSubstr("--set sustained_rate=0.8: sustained_rate is unknown; "
+              HasSubstr("--set is sustained_rate=0.8, expected the name of a "
+                        "parameter (weir profile show); "
                         "did you mean gemm.sustained_rate?"));
   const ProgramRun form =
       RunWeir(absl::StrCat("simulate", kGpt2, "--pp 2 --set 0.8"));

@@ -186,7 +186,8 @@ TEST(ServeTest, ListsAndTools) {
             {{"name", "weir_model"}, {"arguments", {{"name", "gpt2"}}}}),
        Call("tools/call", {{"name", "weir_model"},
                            {"arguments", {{"name", "no-such-model"}}}}),
-       Call("tools/call", {{"name", "weir_simulat"}})});
+       Call("tools/call", {{"name", "weir_simulat"}}),
+       Call("tools/call", {{"name", "weir_model"}, {"arguments", "gpt2"}})});
   EXPECT_THAT(answers.responses[1]["result"]["models"], Contains("gpt2"));
   EXPECT_THAT(answers.responses[2]["result"]["clusters"], Contains("dgx-h100"));
   EXPECT_TRUE(answers.responses[3]["result"]["weir"].is_string());
@@ -209,6 +210,8 @@ TEST(ServeTest, ListsAndTools) {
       answers.responses[8]["error"]["message"].get<std::string>(),
       AllOf(HasSubstr("params.name is weir_simulat, expected one of weir_"),
             HasSubstr("did you mean weir_simulate?"), Not(HasSubstr("ping"))));
+  EXPECT_EQ(answers.responses[9]["error"]["message"],
+            "message: params.arguments is of type string, expected an object");
 }
 
 TEST(ServeTest, RefusedParametersAreMessages) {

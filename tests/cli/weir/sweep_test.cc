@@ -58,7 +58,7 @@ TEST(SweepCommandTest, CollectPrintsPointsAndPivots) {
               AllOf(HasSubstr("point  pp  schedule  gpus  step time"),
                     HasSubstr("0      2   gpipe        2       27 s"),
                     HasSubstr("... 4 more (--top 0)"),
-                    HasSubstr("3 points: schedule 'nosuch'")));
+                    HasSubstr("3 points: schedule is nosuch, expected")));
   const ProgramRun pivot = RunWeir("collect p --pivot pp,schedule");
   EXPECT_EQ(pivot.exit_code, 0) << pivot.err;
   EXPECT_EQ(pivot.out,
@@ -113,7 +113,7 @@ TEST(SweepCommandTest, WhereNothingCanRunTheReasonIsSaid) {
       RunWeir(absl::StrCat(kGrid, "--schedule nosuch --out d"));
   EXPECT_EQ(run.exit_code, 1);
   const auto says =
-      HasSubstr("no point can run: point 0: schedule 'nosuch' is unknown");
+      HasSubstr("no point can run: point 0: schedule is nosuch, expected");
   EXPECT_THAT(run.err, says);
   // A second run finds all points refused and gives the same reason.
   const ProgramRun again =
