@@ -8,8 +8,8 @@
 #include <google/protobuf/text_format.h>
 
 #include <memory>
-#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "base/assets.h"
 
@@ -45,6 +45,33 @@ std::string MessageOf(absl::string_view text) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
+// Returns "{ value: 0.85 }" for a Figure, "" for another message.
+std::string ShortFigure(const Message& message) {
+  const auto& type = *message.GetDescriptor();
+  const FieldDescriptor* field = type.FindFieldByName("value");
+  if (type.name() != "Figure" || field == nullptr) return "";
+  std::string value;
+  TextFormat::PrintFieldValueToString(message, field, -1, &value);
+  return absl::StrCat("{ value: ", value, " }");
+}
+
+// Adds the values that are obvious for the fields of a message that have none.
+void AddObviousExamples(const google::protobuf::Descriptor& type,
+                        std::map<std::string, std::string>* examples) {
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    if (field.cpp_type() == FieldDescriptor::CPPTYPE_BOOL) {
+      examples->emplace(field.full_name(), "true");
+    } else if (const auto* values = field.enum_type();
+               values != nullptr && values->value_count() > 1) {
+      examples->emplace(field.full_name(), values->value(1)->name());
+    }
+  }
+  for (int i = 0; i < type.nested_type_count(); ++i) {
+    AddObviousExamples(*type.nested_type(i), examples);
+  }
+}
+
 void AddExamples(const Message& message,
                  std::map<std::string, std::string>* examples) {
   const auto* reflection = message.GetReflection();
@@ -54,14 +81,17 @@ void AddExamples(const Message& message,
     const int size =
         field->is_repeated() ? reflection->FieldSize(message, field) : 1;
     for (int i = 0; i < size; ++i) {
+      std::string value;
       if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE) {
-        AddExamples(field->is_repeated()
-                        ? reflection->GetRepeatedMessage(message, field, i)
-                        : reflection->GetMessage(message, field),
-                    examples);
+        const Message& inner =
+            field->is_repeated()
+                ? reflection->GetRepeatedMessage(message, field, i)
+                : reflection->GetMessage(message, field);
+        AddExamples(inner, examples);
+        value = ShortFigure(inner);
+        if (!value.empty()) examples->emplace(field->full_name(), value);
         continue;
       }
-      std::string value;
       TextFormat::PrintFieldValueToString(
           message, field, field->is_repeated() ? i : -1, &value);
       examples->emplace(field->full_name(), value);
@@ -72,7 +102,8 @@ void AddExamples(const Message& message,
 }  // namespace
 
 std::map<std::string, std::string> FieldExamples(
-    const google::protobuf::FileDescriptorSet& files) {
+    const google::protobuf::FileDescriptorSet& files,
+    const std::vector<std::string>& more) {
   google::protobuf::SimpleDescriptorDatabase database;
   for (const auto& file : files.file()) database.Add(file);
   google::protobuf::DescriptorPool pool(&database);
@@ -81,18 +112,28 @@ std::map<std::string, std::string> FieldExamples(
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&ignore);
   std::map<std::string, std::string> examples;
+  const auto add = [&](const std::string& text) {
+    const auto* type = pool.FindMessageTypeByName(MessageOf(text));
+    if (type == nullptr) return;
+    const std::unique_ptr<Message> message(factory.GetPrototype(type)->New());
+    if (parser.ParseFromString(text, message.get())) {
+      AddExamples(*message, &examples);
+    }
+  };
   for (const char* folder : kFolders) {
     for (const std::string& name : ListAssets(folder)) {
       const auto preset = FindPreset(folder, name);
-      if (!preset.has_value()) continue;
-      const auto* type =
-          pool.FindMessageTypeByName(MessageOf(preset->contents));
-      if (type == nullptr) continue;
-      const std::unique_ptr<Message> message(factory.GetPrototype(type)->New());
-      const std::string text(preset->contents);
-      if (parser.ParseFromString(text, message.get())) {
-        AddExamples(*message, &examples);
-      }
+      if (preset.has_value()) add(std::string(preset->contents));
+    }
+  }
+  for (const std::string& text : more) add(text);
+  for (const auto& file : files.file()) {
+    for (const auto& message : file.message_type()) {
+      const auto* type = pool.FindMessageTypeByName(
+          file.package().empty()
+              ? message.name()
+              : absl::StrCat(file.package(), ".", message.name()));
+      if (type != nullptr) AddObviousExamples(*type, &examples);
     }
   }
   return examples;

@@ -11,6 +11,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "cli/reference/field_examples.h"
 #include "cli/reference/markdown.h"
@@ -108,6 +109,11 @@ class FileWriter {
     return text_;
   }
 
+  // The full names of such fields that are no messages.
+  const std::vector<std::string>& without_example() const {
+    return without_example_;
+  }
+
  private:
   using Path = std::vector<int>;
 
@@ -145,8 +151,13 @@ class FileWriter {
       const FieldDescriptorProto& field = message.field(i);
       const std::string comment =
           Comment(Child(path, DescriptorProto::kFieldFieldNumber, i));
-      const auto example = examples_.find(
-          absl::StrCat(file_.package(), ".", name, ".", field.name()));
+      const std::string full_name =
+          absl::StrCat(file_.package(), ".", name, ".", field.name());
+      const auto example = examples_.find(full_name);
+      if (example == examples_.end() &&
+          field.type() != FieldDescriptorProto::TYPE_MESSAGE) {
+        without_example_.push_back(full_name);
+      }
       absl::StrAppend(
           &text_, "| ", MarkdownCode(field.name()), " | ",
           MarkdownCode(TypeOf(field)), " | ", UnitOf(field.name()), " | ",
@@ -196,11 +207,13 @@ class FileWriter {
   const std::map<std::string, std::string>& examples_;
   std::map<Path, std::string> comments_;
   std::string text_;
+  std::vector<std::string> without_example_;
 };
 
 }  // namespace
 
-absl::StatusOr<std::string> FieldPage(const std::string& descriptors) {
+absl::StatusOr<std::string> FieldPage(
+    const std::string& descriptors, const std::vector<std::string>& examples) {
   google::protobuf::FileDescriptorSet files;
   if (!files.ParseFromString(descriptors) || files.file().empty()) {
     return absl::InvalidArgumentError(
@@ -209,11 +222,24 @@ absl::StatusOr<std::string> FieldPage(const std::string& descriptors) {
   }
   std::string text =
       "# Fields of files\n\nInput files are protocol buffers in text format, "
-      "or the same as JSON. Examples are those of presets.\n";
-  const std::map<std::string, std::string> examples = FieldExamples(files);
+      "or the same as JSON. Examples are those of presets where a preset sets "
+      "the field.\n";
+  const std::map<std::string, std::string> known =
+      FieldExamples(files, examples);
+  std::vector<std::string> without_example;
   // protoc writes files after those that they import.
   for (int i = files.file_size() - 1; i >= 0; --i) {
-    absl::StrAppend(&text, FileWriter(files.file(i), examples).Write());
+    FileWriter writer(files.file(i), known);
+    absl::StrAppend(&text, writer.Write());
+    without_example.insert(without_example.end(),
+                           writer.without_example().begin(),
+                           writer.without_example().end());
+  }
+  if (!without_example.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("has fields without example, expected one of each in "
+                     "cli/reference/examples: ",
+                     absl::StrJoin(without_example, ", ")));
   }
   return text;
 }

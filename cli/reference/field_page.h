@@ -4,6 +4,7 @@
 #define WEIR_CLI_REFERENCE_FIELD_PAGE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -12,9 +13,11 @@ namespace weir::cli {
 
 // Returns Markdown: a section for every message and enum of a serialized
 // FileDescriptorSet, which protoc wrote with --include_source_info, with the
-// comments of the .proto files. Returns InvalidArgument if the text is no such
-// set.
-absl::StatusOr<std::string> FieldPage(const std::string& descriptors);
+// comments of the .proto files. `examples` are files for FieldExamples. Returns
+// InvalidArgument if the text is no such set, or if a field that is no message
+// has no example.
+absl::StatusOr<std::string> FieldPage(const std::string& descriptors,
+                                      const std::vector<std::string>& examples);
 
 }  // namespace weir::cli
 

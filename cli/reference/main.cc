@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir-reference FOLDER INPUTS" writes manual pages, completion scripts and
-// the page of options of weir and weir-calibrate, from the definitions of their
-// options, and the page of the fields of input files, from descriptors that
-// protoc wrote to the file INPUTS. The folder gets man/, bash/, zsh/, fish/ and
-// manual/.
+// "weir-reference FOLDER INPUTS EXAMPLE..." writes manual pages, completion
+// scripts and the page of options of weir and weir-calibrate, from the
+// definitions of their options, and the page of the fields of input files, from
+// descriptors that protoc wrote to the file INPUTS, with values of the files
+// EXAMPLE. The folder gets man/, bash/, zsh/, fish/ and manual/.
 #include <filesystem>
 #include <iostream>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -42,10 +43,16 @@ class ReferenceWriter {
   }
 
   // The same for the page of fields.
-  bool WriteFields(const std::string& descriptors) {
+  bool WriteFields(const std::string& descriptors,
+                   const std::vector<std::string>& example_files) {
+    std::vector<std::string> examples;
+    for (const std::string& file : example_files) {
+      const absl::StatusOr<std::string> contents = ReadFile(file);
+      if (contents.ok()) examples.push_back(*contents);
+    }
     const absl::StatusOr<std::string> contents = ReadFile(descriptors);
     const absl::StatusOr<std::string> page =
-        contents.ok() ? FieldPage(*contents) : contents.status();
+        contents.ok() ? FieldPage(*contents, examples) : contents.status();
     if (page.ok()) {
       WriteFile("manual", "fields.md", *page);
       return ok_;
@@ -81,9 +88,9 @@ class ReferenceWriter {
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  if (argc != 3) {
-    std::cerr << "error: weir-reference: expected the folder to "
-                 "write and a file of descriptors\n";
+  if (argc < 3) {
+    std::cerr << "error: weir-reference: expected the folder to write, a file "
+                 "of descriptors and files of examples\n";
     return 2;
   }
   weir::cli::CommandLine line;
@@ -93,5 +100,8 @@ int main(int argc, char** argv) {
   const bool weir = writer.Write(*weir::cli::MakeWeirApp(&line));
   const bool calibrate =
       writer.Write(*weir::cli::MakeCalibrateApp(&calibrate_line));
-  return weir && calibrate && writer.WriteFields(argv[2]) ? 0 : 1;
+  return weir && calibrate &&
+                 writer.WriteFields(argv[2], {argv + 3, argv + argc})
+             ? 0
+             : 1;
 }

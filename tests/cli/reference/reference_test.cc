@@ -281,10 +281,12 @@ TEST_F(ReferenceTest, PageOfFieldsHasTypesAndComments) {
   google::protobuf::FileDescriptorSet files;
   google::protobuf::FileDescriptorProto* file = files.add_file();
   file->set_name("a.proto");
+  file->set_package("p");
   auto* message = file->add_message_type();
   message->set_name("Step");
   auto* field = message->add_field();
   field->set_name("wait_seconds");
+  field->set_number(1);
   field->set_type(google::protobuf::FieldDescriptorProto::TYPE_DOUBLE);
   field->set_label(google::protobuf::FieldDescriptorProto::LABEL_REPEATED);
   auto* location = file->mutable_source_code_info()->add_location();
@@ -293,16 +295,21 @@ TEST_F(ReferenceTest, PageOfFieldsHasTypesAndComments) {
       " Waiting (models/layout.h). Default: 0.5 s as in Step.wait. More is "
       "possible.\n");
   location->set_trailing_comments(" of a\n rank\n");
-  const auto page = FieldPage(files.SerializeAsString());
+  const auto page = FieldPage(files.SerializeAsString(),
+                              {"# proto-message: p.Step\nwait_seconds: 7\n"});
   ASSERT_TRUE(page.ok()) << page.status();
   EXPECT_THAT(*page, HasSubstr("## a.proto\n\n### Step\n"));
   EXPECT_THAT(
       *page,
       HasSubstr(
           "| <code>wait\\_seconds</code> | <code>repeated "
-          "double</code> | s | 0.5 s as in Step.wait |  | of a rank. "
-          "Waiting. Default: 0.5 s as in Step.wait. More is possible. |"));
-  EXPECT_FALSE(FieldPage("no descriptors").ok());
+          "double</code> | s | 0.5 s as in Step.wait | <code>7</code> | of a "
+          "rank. Waiting. Default: 0.5 s as in Step.wait. More is possible. "
+          "|"));
+  EXPECT_FALSE(FieldPage("no descriptors", {}).ok());
+  EXPECT_THAT(
+      std::string(FieldPage(files.SerializeAsString(), {}).status().message()),
+      HasSubstr("p.Step.wait_seconds"));
 }
 
 TEST_F(ReferenceTest, ZshIsAnAutoloadedFunction) {
