@@ -237,6 +237,16 @@ WorkSpec Frozen(WorkSpec spec) {
   return spec;
 }
 
+// Adds the GEMM of a layer as equal GEMMs of pieces. The layers of blocks are
+// modules.
+void AddPieces(Kernel gemm, int pieces, std::vector<Kernel>* kernels) {
+  kernels->insert(kernels->end(), pieces, gemm);
+  if (gemm.part == KernelPart::kProjectionGemm ||
+      gemm.part == KernelPart::kFeedForwardGemm) {
+    kernels->end()[-pieces].begins_module = true;
+  }
+}
+
 void AddLinearOf(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
   const double batch = linear.batch, rows = linear.rows;
   const double in = linear.in, out = linear.out, needed = linear.needed;
@@ -272,9 +282,9 @@ void AddLinearOf(const WorkSpec& spec, const Linear& linear, LayerWork* work) {
     kernel->performed_flops = kernel->flops;
     kernel->flops *= needed;
   }
-  work->forward.insert(work->forward.end(), forward_pieces, forward);
+  AddPieces(forward, forward_pieces, &work->forward);
   if (quantized) AddBackwardCasts(spec, linear, work);
-  work->backward_input.insert(work->backward_input.end(), input_pieces, input);
+  AddPieces(input, input_pieces, &work->backward_input);
   if (!spec.lora.active()) AddWeightGradient(spec, linear, weight, work);
   if (quantized) AddSavedCopies(spec, linear, work);
 }

@@ -213,6 +213,9 @@ struct Kernel {
   // Number of GPU kernels that an eager framework launches for it.
   int launches = 1;
   bool in_graph = false;  // launched by a CUDA graph
+  // The host calls a module with linear layers that launches this kernel first
+  // (Runtime.module_seconds).
+  bool begins_module = false;
   double batch = 0, m = 0, n = 0, k = 0;
   int num_gemms = 1;  // GEMMs in fused attention
   // Format of the operands of a GEMM or of fused attention. The result has 16

@@ -2,8 +2,11 @@
 #include "scenarios/host_rate.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "absl/strings/str_format.h"
 #include "base/infinity.h"
+#include "calibrate/profile/figures.h"
 #include "scenarios/cluster/cluster.h"
 #include "scenarios/cluster/network.h"
 
@@ -55,6 +58,32 @@ void FillHostOptimizerRate(const Scenario& scenario, const Cluster& cluster,
   }
   *runtime->mutable_host_optimizer_bytes_per_second() =
       AssumedHostOptimizerRate(cluster);
+}
+
+void ScaleHostTimes(const DeviceProfile& device, Runtime* runtime) {
+  if (!device.has_host_slowdown()) return;
+  const Figure& slowdown = device.host_slowdown();
+  const auto scale = [&](bool is_given, Figure* (Runtime::*mutable_figure)()) {
+    if (!is_given) return;
+    Figure* figure = (runtime->*mutable_figure)();
+    const double error = std::hypot(calibrate::RelativeError(*figure),
+                                    calibrate::RelativeError(slowdown));
+    figure->set_value(slowdown.value() * figure->value());
+    figure->set_relative_error(error);
+    figure->set_source(absl::StrFormat("%s; times host_slowdown %g of %s",
+                                       figure->source(), slowdown.value(),
+                                       device.name()));
+  };
+  scale(runtime->has_forward_launch_seconds(),
+        &Runtime::mutable_forward_launch_seconds);
+  scale(runtime->has_backward_launch_seconds(),
+        &Runtime::mutable_backward_launch_seconds);
+  scale(runtime->has_collective_launch_seconds(),
+        &Runtime::mutable_collective_launch_seconds);
+  scale(runtime->has_module_seconds(), &Runtime::mutable_module_seconds);
+  scale(runtime->has_pass_seconds(), &Runtime::mutable_pass_seconds);
+  scale(runtime->has_exchange_seconds(), &Runtime::mutable_exchange_seconds);
+  scale(runtime->has_list_rank_seconds(), &Runtime::mutable_list_rank_seconds);
 }
 
 }  // namespace weir::scenarios

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rate of optimizer steps on the host (docs/offload.md).
+// Speed of the host: its optimizer steps (docs/offload.md), and its launches
+// (docs/runtimes.md).
 #ifndef WEIR_SCENARIOS_HOST_RATE_H_
 #define WEIR_SCENARIOS_HOST_RATE_H_
 
+#include "calibrate/profile/device_profile.pb.h"
 #include "calibrate/profile/figure.pb.h"
 #include "calibrate/profile/runtime.pb.h"
 #include "scenarios/cluster/cluster.pb.h"
@@ -19,6 +21,10 @@ Figure AssumedHostOptimizerRate(const Cluster& cluster);
 // Sets the rate in the runtime if the scenario needs it and it is absent.
 void FillHostOptimizerRate(const Scenario& scenario, const Cluster& cluster,
                            Runtime* runtime);
+
+// Multiplies the runtime's figures for the host's work by the device's
+// host_slowdown, if it has one.
+void ScaleHostTimes(const DeviceProfile& device, Runtime* runtime);
 
 }  // namespace weir::scenarios
 

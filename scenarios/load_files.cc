@@ -285,6 +285,7 @@ class Loader {
                   failures_);
     if (!runtime.has_value()) return;
     resolved_.runtime = *std::move(runtime);
+    ScaleHostTimes(resolved_.device, &resolved_.runtime);
     KeepFailure(SetRuntimeFigures(resolved_.label, scenario_,
                                   &resolved_.runtime, &figure_notes_));
     FillDefaultsOf(resolved_.runtime, &scenario_, &resolved_.used_defaults);

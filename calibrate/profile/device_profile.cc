@@ -213,6 +213,8 @@ void CheckAttention(const DeviceProfile& profile, Problems* problems) {
                 profile.has_attention_backward_efficiency()},
                {"attention_ramp_keys", profile.attention_ramp_keys(), 0, 1e5,
                 profile.has_attention_ramp_keys()},
+               {"host_slowdown", profile.host_slowdown(), 1e-2, 1e2,
+                profile.has_host_slowdown()},
                {"attention_tail", profile.attention_tail(), 0, 10,
                 profile.has_attention_tail()}},
               problems);

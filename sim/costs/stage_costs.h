@@ -35,6 +35,7 @@ double GapAfter(double kernel_seconds, double gap_seconds);
 struct HostWork {
   double forward_launches = 0;   // including recomputation
   double backward_launches = 0;  // by autograd
+  double modules = 0;            // calls of modules with linear layers
   double collectives = 0;
   double passes = 0;  // 1: include the fixed cost of a pass
 

@@ -53,6 +53,14 @@ double Launches(const std::vector<models::Kernel>& kernels) {
   return launches;
 }
 
+// Returns the number of calls of modules.
+double Modules(const std::vector<models::Kernel>& kernels) {
+  return static_cast<double>(std::count_if(
+      kernels.begin(), kernels.end(), [](const models::Kernel& kernel) {
+        return kernel.begins_module && !kernel.in_graph;
+      }));
+}
+
 double Count(const std::vector<models::LayerCollective>& collectives) {
   double count = 0;
   for (const models::LayerCollective& collective : collectives) {
@@ -63,10 +71,13 @@ double Count(const std::vector<models::LayerCollective>& collectives) {
 
 void AddHostWork(const models::LayerWork& layer, StageCosts* stage) {
   stage->launches.forward.forward_launches += Launches(layer.forward);
+  stage->launches.forward.modules += Modules(layer.forward);
   stage->launches.forward.collectives += Count(layer.forward_collectives);
   stage->launches.backward_input.forward_launches += Launches(layer.recompute);
   stage->launches.backward_input.backward_launches +=
       Launches(layer.backward_input);
+  stage->launches.backward_input.modules +=
+      Modules(layer.recompute) + Modules(layer.backward_input);
   stage->launches.backward_input.collectives +=
       Count(layer.backward_collectives);
   stage->launches.backward_weight.backward_launches +=

@@ -13,6 +13,7 @@ double GapAfter(double kernel_seconds, double gap_seconds) {
 double HostWork::Seconds(const Runtime& runtime) const {
   return forward_launches * runtime.forward_launch_seconds().value() +
          backward_launches * runtime.backward_launch_seconds().value() +
+         modules * runtime.module_seconds().value() +
          collectives * runtime.collective_launch_seconds().value() +
          passes * runtime.pass_seconds().value();
 }

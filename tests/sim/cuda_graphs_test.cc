@@ -74,6 +74,16 @@ TEST(CudaGraphsTest, OneLaunchReplacesThoseOfAGraph) {
   EXPECT_EQ(whole.backward_weight_seconds, 0);
 }
 
+// Layers of experts are one module.
+TEST(CudaGraphsTest, GraphsCallNoModules) {
+  const StageLaunches eager = LaunchesWith("");
+  EXPECT_EQ(eager.forward.modules, 24 * 4);
+  EXPECT_EQ(eager.backward_input.modules, 24 * 4);
+  const StageLaunches graph = LaunchesWith("cuda_graph_scope: CUDA_GRAPH_ATTN");
+  EXPECT_EQ(graph.forward.modules, 24 * 2);
+  EXPECT_EQ(graph.backward_input.modules, 24 * 2);
+}
+
 // The graph of a backward recomputes what the graph of the forward computed.
 TEST(CudaGraphsTest, RecomputationIsInGraphs) {
   const std::string recompute =

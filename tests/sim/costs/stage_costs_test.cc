@@ -198,6 +198,23 @@ TEST(StageCostsTest, ListsOfShardsDelayThePass) {
             plain.seconds.forward);
 }
 
+// Attention and feed-forward have two layers each; the head is no module.
+TEST(StageCostsTest, ModulesDelayTheHost) {
+  scenarios::ResolvedScenario resolved = Gpt2();
+  resolved.runtime = {};
+  resolved.runtime.mutable_module_seconds()->set_value(1e-3);
+  const StageLaunches plain =
+      ComputeCosts(resolved, 1, {1})->stages[0].launches;
+  const double blocks = resolved.model.transformer().num_layers();
+  EXPECT_EQ(plain.forward.modules, 4 * blocks);
+  EXPECT_EQ(plain.backward_input.modules, 4 * blocks);
+  EXPECT_EQ(plain.backward_weight.modules, 0);
+  EXPECT_DOUBLE_EQ(plain.forward_seconds, 4e-3 * blocks);
+  resolved.scenario.mutable_training()->set_recompute(RECOMPUTE_FULL);
+  const StageLaunches full = ComputeCosts(resolved, 1, {1})->stages[0].launches;
+  EXPECT_EQ(full.backward_input.modules, 8 * blocks);
+}
+
 // A host that waits for each kernel adds its launches to the pass.
 TEST(StageCostsTest, BlockingLaunchesAddUp) {
   scenarios::ResolvedScenario resolved = Gpt2();
