@@ -92,7 +92,8 @@ std::vector<EventOrder> CollectiveOrders(const RecordedStep& step,
 }
 
 std::vector<EventOrder> CollectiveEndOrders(const RecordedStep& step,
-                                            const OperationGroups& groups) {
+                                            const OperationGroups& groups,
+                                            double part) {
   std::vector<EventOrder> orders;
   for (const std::vector<int32_t>& members : groups.members) {
     if (!IsOverReplicas(step.begin[members[0]].kind)) continue;
@@ -101,7 +102,7 @@ std::vector<EventOrder> CollectiveEndOrders(const RecordedStep& step,
         const RecordedOperation& a = step.begin[i];
         const RecordedOperation& b = step.begin[j];
         if (!IsOnAnotherWorker(a, b)) continue;
-        const double seconds = std::min(a.seconds(), b.seconds());
+        const double seconds = part * std::min(a.seconds(), b.seconds());
         orders.push_back({&a, &b, b.end_seconds - a.end_seconds + seconds});
       }
     }

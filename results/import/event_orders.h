@@ -38,11 +38,12 @@ std::vector<EventOrder> CollectiveOrders(const RecordedStep& step,
                                          const OperationGroups& groups);
 
 // Assumes more of the same collectives, for every two members in both
-// directions: they end at the same time, give or take the shorter operation.
-// Without waiting this follows from the starts; a member that waited would else
-// allow more in one direction than in the other.
+// directions: they end at the same time, give or take `part` of the shorter
+// operation. Starts alone would allow more in one direction than in the other
+// if a member waited.
 std::vector<EventOrder> CollectiveEndOrders(const RecordedStep& step,
-                                            const OperationGroups& groups);
+                                            const OperationGroups& groups,
+                                            double part);
 
 }  // namespace weir::results
 
