@@ -268,7 +268,7 @@ TEST(ClocksTest, PublishedRunsAreRepairedAlmostExactly) {
     const auto steps = StepsOf(run), true_steps = StepsOf(*truth);
     ASSERT_EQ(steps.size(), true_steps.size());
     for (size_t i = 0; i < steps.size(); ++i) {
-      EXPECT_NEAR(steps[i].seconds() / true_steps[i].seconds(), 1, 3e-4)
+      EXPECT_NEAR(steps[i].seconds() / true_steps[i].seconds(), 1, 1e-4)
           << name << steps[i].step;
     }
   }
