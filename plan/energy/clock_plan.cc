@@ -7,19 +7,31 @@
 namespace weir::plan {
 namespace {
 
-// Returns the longest choice within the time. The first one if none is.
-int ChoiceWithin(const DurationCurve& curve, Ticks time) {
+// Choices that add more energy than the hull, relative to what the clocks of
+// the pass change, are left out: more than each of these in turn.
+constexpr double kAnyExcess = std::numeric_limits<double>::infinity();
+constexpr double kMostExcess[] = {kAnyExcess, 0, 3e-3};
+
+// Returns the longest choice within the time and the excess. The first one if
+// none is.
+int ChoiceWithin(const DurationCurve& curve, Ticks time, double most_excess) {
   const auto after =
       std::upper_bound(curve.choices.begin(), curve.choices.end(), time,
                        [](Ticks limit, const ClockChoice& choice) {
                          return limit < choice.ticks;
                        });
-  return std::max(static_cast<int>(after - curve.choices.begin()) - 1, 0);
+  int choice = std::max(static_cast<int>(after - curve.choices.begin()) - 1, 0);
+  if (most_excess == kAnyExcess) return choice;
+  const double most_joules =
+      most_excess * (curve.joules.front() - curve.joules.back());
+  while (choice > 0 && curve.ExcessOf(choice) > most_joules) --choice;
+  return choice;
 }
 
 // Chooses in order of dependencies, with `latest` times of events.
 std::vector<int> ChooseInOrder(const PassGraph& graph,
-                               const std::vector<Ticks>& latest) {
+                               const std::vector<Ticks>& latest,
+                               double most_excess = kAnyExcess) {
   std::vector<int> chosen(graph.passes.size());
   std::vector<Ticks> times(graph.num_events, 0);
   for (const int event : graph.order) {
@@ -28,7 +40,8 @@ std::vector<int> ChooseInOrder(const PassGraph& graph,
       Ticks duration = 0;
       if (arc.pass >= 0) {
         const DurationCurve& curve = graph.CurveOfPass(arc.pass);
-        const int choice = ChoiceWithin(curve, latest[arc.to] - times[event]);
+        const int choice =
+            ChoiceWithin(curve, latest[arc.to] - times[event], most_excess);
         chosen[arc.pass] = choice;
         duration = curve.choices[choice].ticks;
       }
@@ -93,18 +106,17 @@ ClockPlan PlanOf(const PassGraph& graph,
   return plan;
 }
 
-}  // namespace
-
-ClockPlan ChooseClocks(const PassGraph& graph,
-                       const std::vector<Ticks>& times) {
-  std::vector<int> chosen = ChooseInOrder(graph, times);
+// Chooses within the latest times of events, and gives passes what is left
+// until `end`.
+ClockPlan PlanWithin(const PassGraph& graph, const std::vector<Ticks>& latest,
+                     Ticks end, double most_excess) {
+  std::vector<int> chosen = ChooseInOrder(graph, latest, most_excess);
   // Each round uses what the last one left, and never chooses shorter
   // durations, because those of the last round fit.
   constexpr int kMaxRounds = 10;
   for (int round = 0; round < kMaxRounds; ++round) {
     std::vector<int> next = ChooseInOrder(
-        graph,
-        LatestTimes(graph, DurationsOf(graph, chosen), times[graph.sink]));
+        graph, LatestTimes(graph, DurationsOf(graph, chosen), end));
     if (next == chosen) break;
     chosen = std::move(next);
   }
@@ -113,7 +125,47 @@ ClockPlan ChooseClocks(const PassGraph& graph,
     choices.push_back(
         graph.CurveOfPass(static_cast<int>(pass)).choices[chosen[pass]]);
   }
-  return PlanOf(graph, choices);
+  ClockPlan plan = PlanOf(graph, choices);
+  plan.choices = std::move(chosen);
+  return plan;
+}
+
+ClockPlan BestWithin(const PassGraph& graph, const std::vector<Ticks>& latest,
+                     Ticks end) {
+  ClockPlan best;
+  for (const double excess : kMostExcess) {
+    ClockPlan plan = PlanWithin(graph, latest, end, excess);
+    if (best.clocks.empty() || plan.added_joules < best.added_joules) {
+      best = std::move(plan);
+    }
+  }
+  return best;
+}
+
+}  // namespace
+
+ClockPlan ChooseClocks(const PassGraph& graph,
+                       const std::vector<Ticks>& times) {
+  return BestWithin(graph, times, times[graph.sink]);
+}
+
+ClockPlan JoinPlans(const PassGraph& graph, const ClockPlan& slow,
+                    const ClockPlan& fast, Ticks end) {
+  const std::vector<Ticks> slow_durations = DurationsOf(graph, slow.choices);
+  const std::vector<Ticks> fast_durations = DurationsOf(graph, fast.choices);
+  // The earlier, and the later, of two times of each event leave every pass at
+  // least one of its two durations.
+  std::vector<Ticks> slow_first = graph.EarliestTimes(slow_durations);
+  std::vector<Ticks> fast_first = graph.EarliestTimes(fast_durations);
+  const std::vector<Ticks> fast_last = LatestTimes(graph, fast_durations, end);
+  const std::vector<Ticks> slow_last = LatestTimes(graph, slow_durations, end);
+  for (int event = 0; event < graph.num_events; ++event) {
+    slow_first[event] = std::min(slow_first[event], fast_last[event]);
+    fast_first[event] = std::max(fast_first[event], slow_last[event]);
+  }
+  ClockPlan first = BestWithin(graph, slow_first, end);
+  ClockPlan last = BestWithin(graph, fast_first, end);
+  return first.added_joules <= last.added_joules ? first : last;
 }
 
 ClockPlan TopClocks(const PassGraph& graph) {

@@ -11,8 +11,10 @@ namespace weir::plan {
 
 struct ClockPlan {
   std::vector<ClockPoint> clocks;  // by pass
-  Ticks ticks = 0;                 // of the iteration, with rounded durations
-  double added_joules = 0;         // of all passes, without waiting GPUs
+  // [pass]: index into the choices of its curve; empty for TopClocks.
+  std::vector<int> choices;
+  Ticks ticks = 0;          // of the iteration, with rounded durations
+  double added_joules = 0;  // of all passes, without waiting GPUs
   // With measured durations; the same as ticks unless they were rounded.
   double seconds = 0;
   double busy_seconds = 0, busy_joules = 0;  // of all passes
@@ -31,7 +33,18 @@ struct ClockPlan {
 // the time from the pass's actual start to the planned time of its end. What
 // earlier passes gain by rounding is left to later ones. Then gives passes what
 // is left before the next ones must start.
+// Clocks far above the hull of a pass are also tried without: where passes wait
+// for each other, all of them take the same clock between two corners, and it
+// is better if some take one corner and some the other. Returns the plan that
+// adds the least energy.
 ClockPlan ChooseClocks(const PassGraph& graph, const std::vector<Ticks>& times);
+
+// Returns a plan that ends by `end`, between the ends of the two: the clocks of
+// one before those of the other, as far as time permits, and other ones between
+// them; in the order that adds less energy. Its energy is about that on the
+// line between both.
+ClockPlan JoinPlans(const PassGraph& graph, const ClockPlan& slow,
+                    const ClockPlan& fast, Ticks end);
 
 // Returns the plan with the highest clock of every pass.
 ClockPlan TopClocks(const PassGraph& graph);

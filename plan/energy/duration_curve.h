@@ -60,6 +60,10 @@ struct DurationCurve {
   // Returns the added energy of a duration, linear between corners. Requires:
   // duration >= shortest().
   double JoulesOf(Ticks duration) const;
+  // Returns what a choice adds more than the hull at its duration.
+  double ExcessOf(int choice) const {
+    return choices[choice].added_joules - JoulesOf(choices[choice].ticks);
+  }
 };
 
 // Slopes of all passes of a graph add up to at most this.

@@ -15,6 +15,11 @@ namespace {
 
 constexpr double kMostTicks = 1e17;
 constexpr int kCappedDeadlines = 101;
+// Plans between which others are joined: their distance relative to the longest
+// iteration is one part in kMostSupports, or more if all of them would have
+// more than kSupportPasses passes.
+constexpr int kMostSupports = 2000;
+constexpr int kSupportPasses = 1'000'000;
 constexpr double kCappedStep = 0.001;
 
 absl::Status CheckRequest(const FrequencyRequest& request) {
@@ -135,13 +140,23 @@ class FrequencyPlanner {
   }
 
   // Finds the ends of the frontier and its least energy, which is where the
-  // slope first exceeds what waiting GPUs take.
+  // slope first exceeds what waiting GPUs take, and the supports.
   absl::Status FindRange(const std::function<void(double)>& progress) {
     const double waiting =
         graph().slopes_per_watt * watts() * graph().num_ranks;
+    const auto num_passes = static_cast<int64_t>(graph().passes.size());
+    const Ticks num_supports = std::clamp<Ticks>(
+        kSupportPasses / std::max<Ticks>(num_passes, 1), 1, kMostSupports);
     bool found_least = false;
+    Ticks next = 0;
+    std::vector<Ticks> times;
     RETURN_IF_ERROR(WalkFrontier(graph(), [&](const FrontierPiece& piece) {
-      if (report_.num_pieces++ == 0) longest_ = piece.longest;
+      if (report_.num_pieces++ == 0) next = longest_ = piece.longest;
+      for (; next >= piece.shortest; next -= longest_ / num_supports + 1) {
+        AddSupport(ChooseClocks(graph(),
+                                piece.TimesAt(std::min(next, piece.longest))));
+      }
+      times = piece.TimesAt(piece.shortest);
       if (!found_least && static_cast<double>(piece.slope) > waiting) {
         found_least = true;
         least_ = piece.longest;
@@ -154,7 +169,11 @@ class FrequencyPlanner {
       }
       return true;
     }));
-    if (report_.num_pieces == 0) longest_ = shortest_ = OnlyLength();
+    if (report_.num_pieces == 0) {
+      longest_ = shortest_ = OnlyLength();
+    } else {
+      AddSupport(ChooseClocks(graph(), times));
+    }
     if (!found_least) least_ = shortest_;
     return absl::OkStatus();
   }
@@ -267,6 +286,41 @@ class FrequencyPlanner {
     }
   }
 
+  // Keeps the plans of the lower convex hull of times and energies. Requires:
+  // `plan` is for a shorter deadline than the supports.
+  void AddSupport(ClockPlan plan) {
+    const auto is_above = [](const ClockPlan& a, const ClockPlan& middle,
+                             const ClockPlan& b) {
+      return (middle.added_joules - a.added_joules) *
+                 static_cast<double>(b.ticks - a.ticks) <=
+             (b.added_joules - a.added_joules) *
+                 static_cast<double>(middle.ticks - a.ticks);
+    };
+    plan.clocks = {};
+    while (!supports_.empty() && supports_.back().ticks <= plan.ticks) {
+      if (supports_.back().added_joules <= plan.added_joules) return;
+      supports_.pop_back();
+    }
+    while (supports_.size() >= 2 &&
+           is_above(supports_[supports_.size() - 2], supports_.back(), plan)) {
+      supports_.pop_back();
+    }
+    supports_.push_back(std::move(plan));
+  }
+
+  // Returns the better one of the plan for these times and the supports before
+  // and after it, joined.
+  ClockPlan BestPlan(const std::vector<Ticks>& times) const {
+    ClockPlan plan = ChooseClocks(graph(), times);
+    const Ticks end = times[graph().sink];
+    const auto fast = std::find_if(
+        supports_.begin(), supports_.end(),
+        [&](const ClockPlan& support) { return support.ticks <= end; });
+    if (fast == supports_.begin() || fast == supports_.end()) return plan;
+    ClockPlan joined = JoinPlans(graph(), *(fast - 1), *fast, end);
+    return joined.added_joules < plan.added_joules ? joined : plan;
+  }
+
   // Sets the points while the frontier is walked once more, which takes less
   // memory than keeping all times of events.
   absl::Status FillPoints(std::vector<Wanted> wanted,
@@ -292,7 +346,7 @@ class FrequencyPlanner {
     point->lower_bound_joules =
         AddedJoules(graph(), times) +
         WaitingJoules(scale_.SecondsOf(times[graph().sink]));
-    point->plan = ChooseClocks(graph(), times);
+    point->plan = BestPlan(times);
     const ClockPlan& plan = point->plan;
     point->seconds = scale_.SecondsOf(plan.ticks);
     point->joules = plan.added_joules + WaitingJoules(point->seconds);
@@ -342,6 +396,7 @@ class FrequencyPlanner {
   TickScale scale_;
   double baseline_added_joules_ = 0;
   Ticks longest_ = 0, shortest_ = 0, least_ = 0;
+  std::vector<ClockPlan> supports_;  // by descending time, without clocks
 };
 
 }  // namespace

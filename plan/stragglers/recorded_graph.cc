@@ -27,10 +27,6 @@ bool IsForward(RecordedKind kind) {
   return kind == RecordedKind::kForward || kind == RecordedKind::kSendForward ||
          kind == RecordedKind::kReceiveForward;
 }
-bool IsReceive(RecordedKind kind) {
-  return kind == RecordedKind::kReceiveForward ||
-         kind == RecordedKind::kReceiveBackward;
-}
 // Passes that messages serve: not backward-weight.
 bool IsServed(RecordedKind kind) {
   return results::IsPass(kind) && kind != RecordedKind::kBackwardWeight;

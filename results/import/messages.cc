@@ -8,20 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "base/status_macros.h"
+#include "results/import/clocks.h"
 
 namespace weir::results {
 namespace {
 
-// How far the clocks of workers may differ without a note, and the times of
-// operations on one worker.
-constexpr double kClockSeconds = 5e-4;
-
-bool IsReceive(RecordedKind kind) {
-  return kind == RecordedKind::kReceiveForward ||
-         kind == RecordedKind::kReceiveBackward;
-}
 bool IsForward(RecordedKind kind) {
   return kind == RecordedKind::kSendForward ||
          kind == RecordedKind::kReceiveForward;
@@ -236,112 +228,6 @@ std::vector<double> TransferSeconds(const RecordedStep& step,
     }
   }
   return seconds;
-}
-
-namespace {
-
-bool IsPair(const RecordedStep& step, const std::vector<int32_t>& members) {
-  return IsMessage(step.begin[members[0]].kind);
-}
-
-// Returns true if a send and its receive are recorded.
-bool HasPairs(const RecordedRun& run) {
-  for (const RecordedStep& step : StepsOf(run)) {
-    for (const std::vector<int32_t>& members : GroupsOf(step).members) {
-      if (IsPair(step, members)) return true;
-    }
-  }
-  return false;
-}
-
-void NoteEarlyReceives(RecordedRun* run) {
-  double largest = 0;
-  int64_t count = 0;
-  for (const RecordedStep& step : StepsOf(*run)) {
-    for (const std::vector<int32_t>& members : GroupsOf(step).members) {
-      if (!IsPair(step, members)) continue;
-      double sent = -1, received = -1;
-      for (const int32_t i : members) {
-        const RecordedOperation& o = step.begin[i];
-        if (IsReceive(o.kind)) {
-          received = o.end_seconds;
-        } else {
-          sent = o.start_seconds;
-        }
-      }
-      if (sent < 0 || received < 0 || received >= sent - kClockSeconds) {
-        continue;
-      }
-      ++count;
-      largest = std::max(largest, sent - received);
-    }
-  }
-  if (count == 0) return;
-  run->notes.push_back(absl::StrFormat(
-      "%d messages arrive up to %.3g ms before they are sent: the clocks of "
-      "the workers differ. Times are kept as recorded, and such transfers "
-      "count as 0 s",
-      count, 1e3 * largest));
-}
-
-// Passes that start too early, and the one that does most with the pass that it
-// follows.
-struct EarlyPasses {
-  int64_t count = 0, total = 0;
-  double seconds = 0;
-  RecordedOperation pass, before;
-};
-
-void AddEarlyPasses(const RecordedStep& step, EarlyPasses* early) {
-  // (replica, is backward, microbatch, stage)
-  std::map<std::tuple<int, bool, int, int>, const RecordedOperation*> passes;
-  for (const auto* o = step.begin; o != step.end; ++o) {
-    if (!IsPass(o->kind) || o->kind == RecordedKind::kBackwardWeight) continue;
-    passes[{o->replica, o->kind != RecordedKind::kForward, o->microbatch,
-            o->stage}] = o;
-  }
-  // Ignores what changes the time of the step by less than 0.1 %.
-  const double allowed = std::min(kClockSeconds, 1e-3 * step.seconds());
-  for (const auto& [key, pass] : passes) {
-    const auto& [replica, is_backward, microbatch, stage] = key;
-    const auto before = passes.find({replica, is_backward, microbatch,
-                                     is_backward ? stage + 1 : stage - 1});
-    // Two stages of one rank have one clock.
-    if (before == passes.end() || before->second->rank == pass->rank) continue;
-    ++early->total;
-    const double seconds = before->second->end_seconds - pass->start_seconds;
-    if (seconds <= allowed) continue;
-    ++early->count;
-    if (seconds <= early->seconds) continue;
-    early->seconds = seconds;
-    early->pass = *pass;
-    early->before = *before->second;
-  }
-}
-
-void NoteEarlyPasses(RecordedRun* run) {
-  EarlyPasses early;
-  for (const RecordedStep& step : StepsOf(*run)) AddEarlyPasses(step, &early);
-  if (early.count == 0) return;
-  run->notes.push_back(absl::StrFormat(
-      "passes start up to %.3g ms before the stage before them ends the "
-      "microbatch (%d of %d passes, most of all the %s of microbatch %d on "
-      "pipeline rank %d, after rank %d, in step %d): the clocks of the ranks "
-      "differ, or the times are those of launches. They are kept, so that step "
-      "and idle times are unreliable",
-      1e3 * early.seconds, early.count, early.total,
-      std::string(NameOf(early.pass.kind)), early.pass.microbatch,
-      early.pass.rank, early.before.rank, early.pass.step));
-}
-
-}  // namespace
-
-void NoteClocks(RecordedRun* run) {
-  if (HasPairs(*run)) {
-    NoteEarlyReceives(run);
-  } else {
-    NoteEarlyPasses(run);
-  }
 }
 
 }  // namespace weir::results

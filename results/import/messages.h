@@ -38,11 +38,6 @@ OperationGroups GroupsOf(const RecordedStep& step);
 std::vector<double> TransferSeconds(const RecordedStep& step,
                                     const OperationGroups& groups);
 
-// Notes that clocks are not synchronized: receives end before their send
-// starts or, in a run without messages, passes start before another rank has
-// ended the microbatch in the stage that they follow.
-void NoteClocks(RecordedRun* run);
-
 }  // namespace weir::results
 
 #endif  // WEIR_RESULTS_IMPORT_MESSAGES_H_

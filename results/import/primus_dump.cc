@@ -286,6 +286,7 @@ void PrimusDump::NoteCopies(RecordedRun* run) const {
         absl::StrCat(file.label, ": has the same times as ", (*first)->label,
                      ", expected those of another rank; pipeline rank ", rank,
                      " is taken to run at these times"));
+    run->has_early_passes = true;
   }
 }
 
@@ -299,13 +300,14 @@ void PrimusDump::AddNotes(const Layout& layout, RecordedRun* run) {
   }
   run->notes.push_back(
       "each rank counts from its own start of a step; all are taken to start "
-      "at once");
+      "at once if the order of passes permits it");
 }
 
 absl::StatusOr<RecordedRun> PrimusDump::Finish(absl::string_view label) {
   RecordedRun run;
   run.label = std::string(label);
   run.format = "dump of Primus";
+  run.has_clock_of_step = true;
   run.notes = std::move(notes_);
   if (ranks_.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(

@@ -371,6 +371,7 @@ absl::StatusOr<RecordedRun> RangeTrace::Finish(absl::string_view label) {
   run.num_stages =
       pipeline.has_stages ? 0 : pipeline.num_chunks * run.num_ranks;
   AddNotes(workers, pipeline, &run);
+  run.has_early_passes = workers.any_on_host;
   int rank = 0;
   for (const auto& [stages, members] : pipeline.by_stages) {
     for (size_t replica = 0; replica < members.size(); ++replica) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
+#include "results/import/clocks.h"
 #include "results/import/messages.h"
 
 namespace weir::results {
@@ -342,7 +343,9 @@ absl::Status CleanRun(RecordedRun* run) {
   DropPartialSteps(run);
   RETURN_IF_ERROR(AssignMessages(run));
   StartStepsAtZero(run);
-  NoteClocks(run);
+  RETURN_IF_ERROR(RepairClocks(run));
+  // The first operation may have been moved.
+  StartStepsAtZero(run);
   return absl::OkStatus();
 }
 

@@ -46,6 +46,10 @@ inline bool IsMessage(RecordedKind kind) {
   return kind >= RecordedKind::kSendForward &&
          kind <= RecordedKind::kReceiveBackward;
 }
+inline bool IsReceive(RecordedKind kind) {
+  return kind == RecordedKind::kReceiveForward ||
+         kind == RecordedKind::kReceiveBackward;
+}
 // Its time depends on the network, or on when the others of a group begin.
 inline bool IsCommunication(RecordedKind kind) {
   return (kind >= RecordedKind::kSendForward &&
@@ -83,6 +87,11 @@ struct RecordedRun {
   std::vector<std::string> notes;
   // Passes are recorded in several parts.
   bool in_parts = false;
+  // Each worker counts from its own start of each step.
+  bool has_clock_of_step = false;
+  // Passes may start before those that they need have ended, whatever the
+  // clocks: their times are those of launches, or of another rank.
+  bool has_early_passes = false;
   // What weir import prints besides the result.
   std::string summary;
 };
@@ -116,9 +125,10 @@ std::string MissingNumbers(const std::set<int64_t>& found, int64_t end);
 //   are left out;
 // - messages without microbatch get those of the passes that they serve, in
 //   order; messages that serve none are left out;
+// - clocks that differ are repaired (clocks.h);
 // - each step starts at 0.
-// Returns InvalidArgument if no complete step is left, a worker is missing, or
-// its messages do not match its passes.
+// Returns InvalidArgument if no complete step is left, a worker is missing, its
+// messages do not match its passes, or the clocks cannot be repaired.
 absl::Status CleanRun(RecordedRun* run);
 
 }  // namespace weir::results

@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "plan/energy/frequency_views.h"
 #include "schedules/registry.h"
@@ -97,6 +98,40 @@ TEST(FrequencyPlanTest, LeastEnergyBalancesPassesAndWaiting) {
   EXPECT_NEAR(report.least.seconds, 27, kClose);
   request.blocking_watts = 20;
   EXPECT_NEAR(Plan(request).least.seconds, 54, kClose);
+}
+
+// Four stages wait for each other. Their clocks between the two corners of the
+// hull save little, so that some microbatches should have the high clock and
+// some the low one; the last stage has clocks at all times.
+TEST(FrequencyPlanTest, StagesThatWaitForEachOtherChangeClocksTogether) {
+  std::string profile = "stage,instruction,frequency,time,energy\n";
+  for (int stage = 0; stage < 4; ++stage) {
+    absl::StrAppend(&profile, stage, ",forward,1400,1,200\n");
+    for (int i = 0; i <= 10; ++i) {
+      const double part = i / 10.0;  // from the high clock to the low one
+      const double saved = stage == 3 ? 120 * part * (2 - part) / 2
+                           : i == 10  ? 80
+                                      : 10 * part;
+      absl::StrAppend(&profile, stage, ",backward,", 1400 - 50 * i, ",",
+                      2 + 0.2 * part + (stage == 3 ? 0.003 * i * i : 0), ",",
+                      400 - saved, "\n");
+    }
+  }
+  FrequencyRequest request = Request();
+  request.profile = *ReadClockProfile("p.csv", profile);
+  schedules::ScheduleSpec spec;
+  spec.num_ranks = 4;
+  spec.num_microbatches = 24;
+  request.schedule = *schedules::GenerateSchedule("1f1b", spec);
+  const double fastest = Plan(request).fastest.seconds;
+  for (int i = 1; i < 20; ++i) request.deadlines.push_back(fastest + 0.2 * i);
+  const FrequencyReport report = Plan(request);
+  ASSERT_EQ(report.points.size(), 19u);
+  for (const FrequencyPoint& point : report.points) {
+    EXPECT_LE(point.seconds, point.deadline_seconds * (1 + kClose));
+    EXPECT_LE(point.joules, 1.008 * point.lower_bound_joules)
+        << point.deadline_seconds;
+  }
 }
 
 TEST(FrequencyPlanTest, DeadlinesBelowTheFastestAreReported) {

@@ -54,6 +54,38 @@ TEST(RunCostsTest, CostsAreMediansOfEachStage) {
   EXPECT_NEAR(costs->deviation.value(), 0, 1e-9);
 }
 
+// Costs of a run whose clocks differ are those of the true times.
+TEST(RunCostsTest, ClocksThatDifferDoNotChangeCosts) {
+  SampleShape shape;
+  shape.num_ranks = 3;
+  shape.num_microbatches = 4;
+  shape.factor = [](const RecordedOperation& o) {
+    return 1 + 0.1 * o.rank + 0.01 * o.microbatch;
+  };
+  auto operations = results::SampleOperations(shape);
+  for (RecordedOperation& o : operations) {
+    const double seconds = 7.25 * o.replica - 3.5 * o.rank;
+    o.start_seconds += seconds;
+    o.end_seconds += seconds;
+  }
+  const auto moved =
+      results::ImportTraceText("sample", results::SampleCsv(operations));
+  ASSERT_TRUE(moved.ok()) << moved.status();
+  EXPECT_EQ(moved->notes.size(), 1);
+  const auto truth = RunOf(shape);
+  ASSERT_TRUE(truth.ok()) << truth.status();
+  const auto costs = CostsOfRun(*moved), true_costs = CostsOfRun(*truth);
+  ASSERT_TRUE(costs.ok()) << costs.status();
+  ASSERT_TRUE(true_costs.ok()) << true_costs.status();
+  for (int stage = 0; stage < 3; ++stage) {
+    const auto& a = costs->costs.stages(stage);
+    const auto& b = true_costs->costs.stages(stage);
+    EXPECT_NEAR(a.forward_seconds(), b.forward_seconds(), 1e-9);
+    EXPECT_NEAR(a.backward_seconds(), b.backward_seconds(), 1e-9);
+  }
+  EXPECT_NEAR(costs->costs.hop_seconds(), 0.25, 1e-9);
+}
+
 // Factors e^-0.1, 1 and e^0.1 in turn.
 TEST(RunCostsTest, TheDeviationIsThatOfTheLogarithm) {
   SampleShape shape;

@@ -195,7 +195,7 @@ TEST(PrimusDumpTest, PassesWithoutNumbersNeedTheConfiguration) {
       HasSubstr("expected also config.json"));
 }
 
-TEST(PrimusDumpTest, RanksThatDidNotStartAtOnceAreNoted) {
+TEST(PrimusDumpTest, RanksThatDidNotStartAtOnceAreMoved) {
   Rank late = kSecond;
   for (auto* passes : {&late.forward, &late.backward}) {
     for (Pass& pass : *passes) pass.start -= 0.5, pass.end -= 0.5;
@@ -203,7 +203,13 @@ TEST(PrimusDumpTest, RanksThatDidNotStartAtOnceAreNoted) {
   const auto run = Read({{"pp_rank_0.json", RankText(kFirst)},
                          {"pp_rank_1.json", RankText(late)}});
   ASSERT_TRUE(run.ok()) << run.status();
-  EXPECT_THAT(run->notes, Contains(HasSubstr("start up to 0.5 ms before")));
+  EXPECT_THAT(run->notes,
+              Contains(AllOf(HasSubstr("start up to 500 us before"),
+                             HasSubstr("moved within each step by +0.5 ms "
+                                       "(pipeline rank 1)"))));
+  const RecordedOperation* forward = Find(*run, RecordedKind::kForward, 1, 0);
+  ASSERT_NE(forward, nullptr);
+  EXPECT_NEAR(forward->start_seconds, 2e-3, 1e-12);
 }
 
 TEST(PrimusDumpTest, FilesWithTheSameTimesAreNoted) {
