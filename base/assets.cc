@@ -79,9 +79,12 @@ absl::StatusOr<Asset> LoadAsset(absl::string_view folder,
   }
   const std::vector<std::string> known = ListAssets(folder);
   return absl::NotFoundError(absl::StrCat(
-      EscapeLine(name), ": no such file, and no preset of ", folder,
-      "/ has this name", Suggestion(name, known), " (",
-      known.empty() ? "there are none" : absl::StrJoin(known, ", "), ")"));
+      EscapeLine(name), ": is neither a file nor a preset of ", folder,
+      "/, expected ",
+      known.empty()
+          ? "a file"
+          : absl::StrCat("a file or one of ", absl::StrJoin(known, ", ")),
+      Suggestion(name, known)));
 }
 
 std::vector<std::string> ListAssets(absl::string_view folder) {

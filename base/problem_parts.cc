@@ -59,6 +59,10 @@ ProblemParts SplitProblem(absl::string_view line) {
   static const RE2& field_and_values = *new RE2(
       "(?s)(?:--[a-z-]+: )?((?:--)?[A-Za-z_][\\w.\\[\\]/-]*) "
       "(?:(?:is|are|has|lists) (.*)|(?:cannot|requires) .*)");
+  // A field or flag, its value, and a message about the value.
+  static const RE2& field_of_value = *new RE2(
+      "(?s)((?:--)?[A-Za-z_][\\w.\\[\\]/-]*) (\\S+): is .*?[,;] expected "
+      "(.*?)(?:; did you mean .*)?");
   static const RE2& unknown_option = *new RE2("unknown option (-[^\\s;,]*)");
   static const RE2& unexpected_word =
       *new RE2("(?:unknown command|unexpected argument) ([^\\s;,]+)");
@@ -69,6 +73,10 @@ ProblemParts SplitProblem(absl::string_view line) {
   SplitSource(&after_source, &parts);
   const std::string rest(after_source);
   std::string values;
+  if (RE2::FullMatch(rest, field_of_value, &parts.field, &parts.found,
+                     &parts.expected)) {
+    return parts;
+  }
   if (RE2::FullMatch(rest, field_and_values, &parts.field, &values)) {
     SplitValues(values, &parts);
   } else if (!RE2::PartialMatch(rest, unknown_option, &parts.field) &&

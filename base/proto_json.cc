@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/proto_json.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 
@@ -14,6 +15,7 @@
 #include "base/status_macros.h"
 #include "base/text.h"
 #include "base/textproto.h"
+#include "base/textproto_hints.h"
 
 namespace weir {
 namespace {
@@ -27,6 +29,19 @@ absl::string_view TakePath(absl::string_view* text) {
   const absl::string_view path = text->substr(1, end - 1);
   *text = absl::StripLeadingAsciiWhitespace(text->substr(end + 1));
   return path;
+}
+
+// Returns what a value of type "TYPE_UINT32" or "type.googleapis.com/weir.X"
+// is, or "" for other types.
+std::string ExpectedOf(absl::string_view type) {
+  if (absl::ConsumePrefix(&type, "TYPE_")) {
+    return absl::StrCat("a value of type ", absl::AsciiStrToLower(type));
+  }
+  if (!absl::ConsumePrefix(&type, "type.googleapis.com/")) return "";
+  const auto* values =
+      google::protobuf::DescriptorPool::generated_pool()->FindEnumTypeByName(
+          std::string(type));
+  return values == nullptr ? "" : absl::StrCat("one of ", ValuesOf(*values));
 }
 
 // Returns protobuf's message in the form of weir's. Those that occur are
@@ -43,13 +58,15 @@ std::string WhatProtobufSays(absl::string_view text, absl::string_view type) {
                                    " is unknown, expected a field of ",
                                    path.empty() ? type : path));
   }
-  constexpr absl::string_view kType = " for type TYPE_";
+  constexpr absl::string_view kType = " for type ";
   const bool is_value = absl::ConsumePrefix(&rest, ": invalid value ");
   const size_t end = rest.rfind(kType);
   if (is_value && end != absl::string_view::npos) {
-    return EscapeLine(absl::StrCat(
-        path, " is ", rest.substr(0, end), ", expected a value of type ",
-        absl::AsciiStrToLower(rest.substr(end + kType.size()))));
+    const std::string expected = ExpectedOf(rest.substr(end + kType.size()));
+    if (!expected.empty()) {
+      return EscapeLine(absl::StrCat(path, " is ", rest.substr(0, end),
+                                     ", expected ", expected));
+    }
   }
   return unchanged;
 }

@@ -37,14 +37,14 @@ class Collector : public google::protobuf::io::ErrorCollector {
     }
     // Protobuf counts from 0 and reports -1 for an unknown position. A message
     // may quote a word of any length from the file.
-    absl::string_view text = absl::string_view(message).substr(0, kMaxBytes);
-    text = text.substr(0, Utf8PrefixLength(text));
-    const bool whole = text.size() == message.size();
-    const std::string rest = whole ? TextProtoHint(message, type_) : "...";
-    if (!rest.empty()) absl::ConsumeSuffix(&text, ".");
-    errors_.push_back(line < 0 ? absl::StrCat(label_, ": ", text, rest)
+    std::string text = TextProtoProblem(message, type_);
+    if (text.size() > kMaxBytes && message.size() > kMaxBytes) {
+      text.resize(Utf8PrefixLength(text.substr(0, kMaxBytes)));
+      text += "...";
+    }
+    errors_.push_back(line < 0 ? absl::StrCat(label_, ": ", text)
                                : absl::StrCat(label_, ":", line + 1, ":",
-                                              column + 1, ": ", text, rest));
+                                              column + 1, ": ", text));
   }
 
   // Called for unknown fields; a warning does not end the parsing.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds what protobuf's messages about a textproto do not say.
+// What protobuf's parsers report, in the form of weir's messages.
 #ifndef WEIR_BASE_TEXTPROTO_HINTS_H_
 #define WEIR_BASE_TEXTPROTO_HINTS_H_
 
@@ -11,11 +11,15 @@
 
 namespace weir {
 
-// Returns what is expected instead, or a similar name, for a message of
-// protobuf's text parser: "; expected true or false", "; did you mean nodes?".
-// Empty for other messages. `root` is the type of the whole file.
-std::string TextProtoHint(absl::string_view message,
-                          const google::protobuf::Descriptor& root);
+// Returns a message of protobuf's text parser in the form of base/problems.h
+// where its parts are known: "pipelin is unknown, expected a field of
+// Parallelism; did you mean pipeline?". Others are returned without the full
+// stop. `root` is the type of the whole file.
+std::string TextProtoProblem(absl::string_view message,
+                             const google::protobuf::Descriptor& root);
+
+// Returns "a, b, c": the values of an enum but for the unspecified one.
+std::string ValuesOf(const google::protobuf::EnumDescriptor& type);
 
 }  // namespace weir
 

@@ -82,16 +82,19 @@ num_jobs() {
 # Prints the path of an installed weir that was built from the revision of this
 # tree, which must have no changes.
 installed_weir() {
-  path=$(command -v weir) && command -v git >/dev/null || return 1
-  revision=$(git -c "safe.directory=$root" -C "$root" describe --always \
-    --dirty --tags --abbrev=12 2>/dev/null) || return 1
+  path=$(command -v weir) || return 1
+  version=$(sed -n 's/^project(weir VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
+  if [ -e "$root/.git" ]; then
+    revision=$(git -c "safe.directory=$root" -C "$root" describe --always \
+      --dirty --tags --abbrev=12 2>/dev/null) || return 1
+  else
+    revision=unknown # of a tarball, for which only the version counts
+  fi
   case $revision in
     *-dirty) return 1 ;;
   esac
-  case $("$path" --version 2>/dev/null) in
-    "weir "*" (git $revision)") echo "$path" ;;
-    *) return 1 ;;
-  esac
+  [ "$("$path" --version 2>/dev/null)" = "weir $version (git $revision)" ] || return 1
+  echo "$path"
 }
 
 # A build folder that was copied from another place with the tree is invalid.

@@ -12,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "base/files.h"
 #include "base/status_macros.h"
+#include "base/text_table.h"
 #include "cli/options/messages.h"
 #include "plan/frameworks/imported_run.h"
 #include "scenarios/cluster/cluster.h"
@@ -182,10 +183,21 @@ void DropImportedWarnings(const std::vector<plan::ImportReport>& imports,
 
 void PrintImports(const ScenarioRequest& request, const OutputFlags& output) {
   for (const plan::ImportReport& report : request.imports) {
-    const std::string summary = absl::StrCat("note: ", plan::SummaryOf(report));
+    const std::string summary = plan::SummaryOf(report);
+    if (output.json_messages) {
+      PrintNote(summary, output);
+      continue;
+    }
+    std::string label = "note: ";
     for (absl::string_view line :
          absl::StrSplit(summary, '\n', absl::SkipEmpty())) {
-      PrintNote(line, output);
+      const std::string text =
+          WrapText(absl::StrCat(label, line, "\n"), label.empty() ? 4 : 2);
+      for (absl::string_view part :
+           absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+        PrintNote(part, output);
+      }
+      label.clear();
     }
   }
 }

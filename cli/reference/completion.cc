@@ -36,11 +36,15 @@ const std::map<std::string, std::string>& ListingCommands() {
 
 // Returns names that are known when the script is written.
 std::string FixedWords(const std::string& option) {
-  if (option == "--energy") {
-    return absl::StrJoin(ListAssets("plan/energy/presets"), " ");
-  }
-  if (option == "--reliability") {
-    return absl::StrJoin(ListAssets("plan/goodput/presets"), " ");
+  static const auto& folders = *new std::map<std::string, std::string>{
+      {"--energy", "plan/energy/presets"},
+      {"--precision", "models/recipes"},
+      {"--reliability", "plan/goodput/presets"},
+      {"--runtime", "calibrate/profile/runtimes"},
+      {"--defaults", "scenarios/defaults"},
+  };
+  if (const auto folder = folders.find(option); folder != folders.end()) {
+    return absl::StrJoin(ListAssets(folder->second), " ");
   }
   if (option != "--schedule" && option != "SCHEDULE") return "";
   return absl::StrJoin(

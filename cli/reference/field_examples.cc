@@ -28,6 +28,8 @@ constexpr const char* kFolders[] = {
     "calibrate/profile/runtimes",
     "models/presets",
     "models/recipes",
+    "plan/energy/presets",
+    "plan/goodput/presets",
 };
 
 class IgnoreErrors : public google::protobuf::io::ErrorCollector {

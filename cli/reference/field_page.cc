@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/reference/field_page.h"
 
+#include <google/protobuf/descriptor_database.h>
 #include <re2/re2.h>
 
 #include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -13,6 +15,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "base/status_macros.h"
 #include "cli/reference/field_examples.h"
 #include "cli/reference/markdown.h"
 #include "google/protobuf/descriptor.pb.h"
@@ -39,21 +42,29 @@ std::string Joined(const std::string& before, const std::string& after) {
   return text;
 }
 
-// Returns the unit that the name of a field ends with, or "".
+// Returns the unit that the words at the end of a field's name state, or "".
 std::string UnitOf(absl::string_view name) {
   static constexpr std::pair<absl::string_view, absl::string_view> kUnits[] = {
+      {"bytes_per_second_per_link", "bytes/s"},
       {"bytes_per_second", "bytes/s"},
       {"flops_per_second", "FLOP/s"},
       {"peak_flops", "FLOP/s"},
       {"seconds", "s"},
       {"bytes", "bytes"},
+      {"hertz", "Hz"},
       {"watts", "W"},
       {"joules", "J"},
       {"hours", "h"},
       {"mm", "mm"},
   };
+  // "rate_aligned_to_8_bytes"
+  static const RE2& alignment = *new RE2("_to_[0-9]+_bytes$");
+  const std::string text(name);
+  if (RE2::PartialMatch(text, alignment)) return "";
   for (const auto& [ending, unit] : kUnits) {
-    if (absl::EndsWith(name, ending)) return std::string(unit);
+    if (name == ending || absl::EndsWith(name, absl::StrCat("_", ending))) {
+      return std::string(unit);
+    }
   }
   return "";
 }
@@ -61,13 +72,21 @@ std::string UnitOf(absl::string_view name) {
 // Returns what a field that is not set means.
 std::string DefaultOf(const FieldDescriptorProto& field,
                       const std::string& comment) {
+  // 0 is a value of its own if the field knows whether it is set.
+  static const RE2 kOptional(
+      R"((?s)(?:^|[.;,\s])(?:Default|[Aa]bsent):\s+([^;]+?)(?:\.\s|\.?$|;))");
   static const RE2 kStated(
       R"((?s)(?:^|[.;,\s])(?:Default|[Aa]bsent|[Ee]mpty|[Uu]nspecified|0):\s+([^;]+?)(?:\.\s|\.?$|;))");
+  static const RE2 kMeans(
+      R"((?s)(?:^|[.;,\s])0 means ([^;,]+?)(?:\.\s|\.?$|[;,]))");
   std::string stated;
+  if (field.proto3_optional()) {
+    return RE2::PartialMatch(comment, kOptional, &stated) ? stated : "not set";
+  }
   if (RE2::PartialMatch(comment, kStated, &stated)) return stated;
-  if (RE2::PartialMatch(comment, R"(\bRequired\b)")) return "required";
+  if (RE2::PartialMatch(comment, kMeans, &stated)) return stated;
+  if (RE2::PartialMatch(comment, R"(\b[Rr]equired\b)")) return "required";
   if (field.label() == FieldDescriptorProto::LABEL_REPEATED) return "empty";
-  if (field.proto3_optional()) return "not set";
   switch (field.type()) {
     case FieldDescriptorProto::TYPE_MESSAGE:
     case FieldDescriptorProto::TYPE_ENUM:
@@ -82,12 +101,46 @@ std::string DefaultOf(const FieldDescriptorProto& field,
   }
 }
 
+using Names = std::set<std::string>;
+
+// Adds a type and those that it contains, by full name.
+void AddContained(const google::protobuf::Descriptor& type, Names* names) {
+  if (!names->insert(type.full_name()).second) return;
+  for (int i = 0; i < type.field_count(); ++i) {
+    const auto* field = type.field(i);
+    if (field->message_type() != nullptr) {
+      AddContained(*field->message_type(), names);
+    }
+    if (field->enum_type() != nullptr) {
+      names->insert(field->enum_type()->full_name());
+    }
+  }
+}
+
+absl::StatusOr<Names> TypesIn(const google::protobuf::FileDescriptorSet& files,
+                              const std::vector<std::string>& roots) {
+  google::protobuf::SimpleDescriptorDatabase database;
+  for (const auto& file : files.file()) database.Add(file);
+  const google::protobuf::DescriptorPool pool(&database);
+  Names names;
+  for (const std::string& root : roots) {
+    const auto* type = pool.FindMessageTypeByName(root);
+    if (type == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("has no message ", root, ", expected one"));
+    }
+    AddContained(*type, &names);
+  }
+  return names;
+}
+
 // Writes the messages and enums of a file.
 class FileWriter {
  public:
   FileWriter(const FileDescriptorProto& file,
-             const std::map<std::string, std::string>& examples)
-      : file_(file), examples_(examples) {
+             const std::map<std::string, std::string>& examples,
+             const Names& types)
+      : file_(file), examples_(examples), types_(types) {
     for (const auto& location : file.source_code_info().location()) {
       const std::vector<int> path(location.path().begin(),
                                   location.path().end());
@@ -97,7 +150,6 @@ class FileWriter {
   }
 
   std::string Write() {
-    absl::StrAppend(&text_, "\n## ", file_.name(), "\n");
     for (int i = 0; i < file_.message_type_size(); ++i) {
       WriteMessage(file_.message_type(i), "",
                    {FileDescriptorProto::kMessageTypeFieldNumber, i});
@@ -106,7 +158,8 @@ class FileWriter {
       WriteEnum(file_.enum_type(i), "",
                 {FileDescriptorProto::kEnumTypeFieldNumber, i});
     }
-    return text_;
+    return text_.empty() ? ""
+                         : absl::StrCat("\n## ", file_.name(), "\n", text_);
   }
 
   // The full names of such fields that are no messages.
@@ -141,6 +194,24 @@ class FileWriter {
                     const Path& path) {
     if (message.options().map_entry()) return;
     const std::string name = absl::StrCat(parent, message.name());
+    if (IsWritten(name)) WriteFields(message, name, path);
+    const std::string prefix = absl::StrCat(name, ".");
+    for (int i = 0; i < message.nested_type_size(); ++i) {
+      WriteMessage(message.nested_type(i), prefix,
+                   Child(path, DescriptorProto::kNestedTypeFieldNumber, i));
+    }
+    for (int i = 0; i < message.enum_type_size(); ++i) {
+      WriteEnum(message.enum_type(i), prefix,
+                Child(path, DescriptorProto::kEnumTypeFieldNumber, i));
+    }
+  }
+
+  bool IsWritten(const std::string& name) const {
+    return types_.contains(absl::StrCat(file_.package(), ".", name));
+  }
+
+  void WriteFields(const DescriptorProto& message, const std::string& name,
+                   const Path& path) {
     WriteHead(name, path);
     if (message.field_size() > 0) {
       absl::StrAppend(&text_,
@@ -165,20 +236,13 @@ class FileWriter {
           MarkdownCode(example == examples_.end() ? "" : example->second),
           " | ", MarkdownCell(comment), " |\n");
     }
-    const std::string prefix = absl::StrCat(name, ".");
-    for (int i = 0; i < message.nested_type_size(); ++i) {
-      WriteMessage(message.nested_type(i), prefix,
-                   Child(path, DescriptorProto::kNestedTypeFieldNumber, i));
-    }
-    for (int i = 0; i < message.enum_type_size(); ++i) {
-      WriteEnum(message.enum_type(i), prefix,
-                Child(path, DescriptorProto::kEnumTypeFieldNumber, i));
-    }
   }
 
   void WriteEnum(const EnumDescriptorProto& type, const std::string& parent,
                  const Path& path) {
-    WriteHead(absl::StrCat(parent, type.name()), path);
+    const std::string name = absl::StrCat(parent, type.name());
+    if (!IsWritten(name)) return;
+    WriteHead(name, path);
     absl::StrAppend(&text_, "\n| value | meaning |\n|---|---|\n");
     for (int i = 0; i < type.value_size(); ++i) {
       absl::StrAppend(&text_, "| ", MarkdownCode(type.value(i).name()), " | ",
@@ -205,6 +269,7 @@ class FileWriter {
 
   const FileDescriptorProto& file_;
   const std::map<std::string, std::string>& examples_;
+  const Names& types_;
   std::map<Path, std::string> comments_;
   std::string text_;
   std::vector<std::string> without_example_;
@@ -212,14 +277,16 @@ class FileWriter {
 
 }  // namespace
 
-absl::StatusOr<std::string> FieldPage(
-    const std::string& descriptors, const std::vector<std::string>& examples) {
+absl::StatusOr<std::string> FieldPage(const std::string& descriptors,
+                                      const std::vector<std::string>& examples,
+                                      const std::vector<std::string>& roots) {
   google::protobuf::FileDescriptorSet files;
   if (!files.ParseFromString(descriptors) || files.file().empty()) {
     return absl::InvalidArgumentError(
         "is no set of file descriptors, expected the output of protoc "
         "--descriptor_set_out");
   }
+  ASSIGN_OR_RETURN(const Names types, TypesIn(files, roots));
   std::string text =
       "# Fields of files\n\nInput files are protocol buffers in text format, "
       "or the same as JSON. Examples are those of presets where a preset sets "
@@ -229,7 +296,7 @@ absl::StatusOr<std::string> FieldPage(
   std::vector<std::string> without_example;
   // protoc writes files after those that they import.
   for (int i = files.file_size() - 1; i >= 0; --i) {
-    FileWriter writer(files.file(i), known);
+    FileWriter writer(files.file(i), known, types);
     absl::StrAppend(&text, writer.Write());
     without_example.insert(without_example.end(),
                            writer.without_example().begin(),

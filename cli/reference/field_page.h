@@ -12,12 +12,14 @@
 namespace weir::cli {
 
 // Returns Markdown: a section for every message and enum of a serialized
-// FileDescriptorSet, which protoc wrote with --include_source_info, with the
-// comments of the .proto files. `examples` are files for FieldExamples. Returns
-// InvalidArgument if the text is no such set, or if a field that is no message
-// has no example.
+// FileDescriptorSet that files of the types `roots` ("weir.Scenario") may
+// contain, with the comments of the .proto files, which protoc wrote with
+// --include_source_info. `examples` are files for FieldExamples. Returns
+// InvalidArgument if the text is no such set, if it lacks a root, or if a field
+// that is no message has no example.
 absl::StatusOr<std::string> FieldPage(const std::string& descriptors,
-                                      const std::vector<std::string>& examples);
+                                      const std::vector<std::string>& examples,
+                                      const std::vector<std::string>& roots);
 
 }  // namespace weir::cli
 

@@ -24,6 +24,16 @@
 namespace weir::cli {
 namespace {
 
+// What files of users contain.
+const std::vector<std::string>& TypesOfFiles() {
+  static const auto& types = *new std::vector<std::string>{
+      "weir.Scenario",        "weir.Model",      "weir.Cluster",
+      "weir.DeviceProfile",   "weir.Runtime",    "weir.Recipe",
+      "weir.DefaultSet",      "weir.Sweep",      "weir.PowerModel",
+      "weir.MeasuredColumns", "weir.Reliability"};
+  return types;
+}
+
 class ReferenceWriter {
  public:
   ReferenceWriter(std::string folder, std::string version)
@@ -52,7 +62,8 @@ class ReferenceWriter {
     }
     const absl::StatusOr<std::string> contents = ReadFile(descriptors);
     const absl::StatusOr<std::string> page =
-        contents.ok() ? FieldPage(*contents, examples) : contents.status();
+        contents.ok() ? FieldPage(*contents, examples, TypesOfFiles())
+                      : contents.status();
     if (page.ok()) {
       WriteFile("manual", "fields.md", *page);
       return ok_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/schema/tools.h"
 
+#include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -69,6 +71,11 @@ std::string DescriptionOf(const CLI::Option& option) {
 std::optional<std::string> ValueText(const Json& value) {
   if (value.is_string()) return value.get<std::string>();
   if (value.is_boolean()) return value.get<bool>() ? "true" : "false";
+  // Some clients write all numbers with a fraction: 8.0.
+  if (const double number = value.is_number() ? value.get<double>() : 0.5;
+      number == std::trunc(number) && std::abs(number) < 1e15) {
+    return absl::StrCat(static_cast<int64_t>(number));
+  }
   if (value.is_number()) return DumpJson(value);
   if (!value.is_array() || value.empty()) return std::nullopt;
   std::vector<std::string> parts;
@@ -176,32 +183,51 @@ Json ParameterSchema(const CLI::App& app, const Method& method) {
   return schema;
 }
 
+const std::vector<Listing>& AllListings() {
+  static const auto& listings =
+      *new std::vector<Listing>{{"models", "models/presets"},
+                                {"clusters", "scenarios/cluster/presets"},
+                                {"scenarios", "scenarios/presets"}};
+  return listings;
+}
+
 Json ToolsOf(const CLI::App& app, ToolStyle style) {
   Json tools = Json::array();
-  for (const Method& method : AllMethods()) {
-    const std::string name = absl::StrCat("weir_", method.name);
-    const std::string description = absl::StrCat(
-        CommandOf(app, method).get_description(), " ", method.summary);
-    Json schema = ParameterSchema(app, method);
+  const auto add = [&](absl::string_view method, std::string description,
+                       Json schema) {
+    const std::string name = absl::StrCat("weir_", method);
     switch (style) {
       case ToolStyle::kMcp:
         tools.push_back({{"name", name},
-                         {"description", description},
+                         {"description", std::move(description)},
                          {"inputSchema", std::move(schema)}});
         break;
       case ToolStyle::kOpenAi:
         tools.push_back({{"type", "function"},
                          {"function",
                           {{"name", name},
-                           {"description", description},
+                           {"description", std::move(description)},
                            {"parameters", std::move(schema)}}}});
         break;
       case ToolStyle::kAnthropic:
         tools.push_back({{"name", name},
-                         {"description", description},
+                         {"description", std::move(description)},
                          {"input_schema", std::move(schema)}});
         break;
     }
+  };
+  for (const Method& method : AllMethods()) {
+    add(method.name,
+        absl::StrCat(CommandOf(app, method).get_description(), " ",
+                     method.summary),
+        ParameterSchema(app, method));
+  }
+  for (const Listing& listing : AllListings()) {
+    add(listing.name,
+        absl::StrCat("Returns the names of preset ", listing.name, "."),
+        {{"type", "object"},
+         {"properties", Json::object()},
+         {"additionalProperties", false}});
   }
   return tools;
 }

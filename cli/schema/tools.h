@@ -29,6 +29,14 @@ struct Method {
 };
 
 const std::vector<Method>& AllMethods();
+
+// Names of presets.
+struct Listing {
+  absl::string_view name;    // "models"
+  absl::string_view folder;  // of the presets
+};
+
+const std::vector<Listing>& AllListings();
 // Returns null for an unknown name.
 const Method* FindMethod(absl::string_view name);
 

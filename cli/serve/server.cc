@@ -139,7 +139,8 @@ class Server {
       exits_ = true;
       CancelAll();
     } else if (request.method == "$/cancelRequest") {
-      Cancel(request.params.value("id", Json()));
+      const Json id = request.params.value("id", Json());
+      if (Cancel(id)) SendCancelled(id);
     } else if (request.method == "notifications/cancelled") {
       Cancel(request.params.value("requestId", Json()));
     } else {
@@ -244,22 +245,21 @@ class Server {
     Respond(request, response);
   }
 
-  // Ignores requests that have ended, as the protocols demand.
-  void Cancel(const Json& id) {
-    if (id.is_null()) return;
+  // Returns false for a request that has ended or never was.
+  bool Cancel(const Json& id) {
+    if (id.is_null()) return false;
     for (auto request = waiting_.begin(); request != waiting_.end();
          ++request) {
       if (request->id != id) continue;
       waiting_.erase(request);
-      SendCancelled(id);
-      return;
+      return true;
     }
     for (const auto& lane : lanes_) {
       if (!lane->process.is_busy() || lane->request.id != id) continue;
       lane->process.Kill();
-      SendCancelled(id);
-      return;
+      return true;
     }
+    return false;
   }
 
   void CancelAll() {

@@ -51,9 +51,11 @@ struct ServerLimits {
 
 // Serves until the input ends and every request has its response, or until a
 // notification "exit", which cancels the requests that have none. Requests are
-// cancelled by "$/cancelRequest" {"id": ...} or "notifications/cancelled"
-// {"requestId": ...}. Returns InvalidArgument if the output cannot be written,
-// as soon as its reader closes it. Ignores SIGPIPE from then on.
+// cancelled by "$/cancelRequest" {"id": ...} (Language Server Protocol), which
+// are then answered with an error, or by "notifications/cancelled"
+// {"requestId": ...} (Model Context Protocol), without answer. Returns
+// InvalidArgument if the output cannot be written, as soon as its reader closes
+// it. Ignores SIGPIPE from then on.
 absl::Status Serve(int in_fd, int out_fd, const ServerHandlers& handlers,
                    const ServerLimits& limits = {});
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <optional>
@@ -45,7 +46,23 @@ constexpr absl::string_view kOtherMethods[] = {
 
 Json IdOf(const RpcRequest& request) { return request.id.value_or(nullptr); }
 
-Json Presets(const char* folder) { return ListAssets(folder); }
+// Returns the names of presets that a method lists, or nothing.
+std::optional<Json> ListedBy(absl::string_view method) {
+  for (const Listing& listing : AllListings()) {
+    if (listing.name != method) continue;
+    return Json{{std::string(listing.name), ListAssets(listing.folder)}};
+  }
+  return std::nullopt;
+}
+
+// Returns the result of a tool that has not failed.
+Json ToolResult(const Json& document) {
+  Json result = {
+      {"content", {{{"type", "text"}, {"text", DumpJson(document)}}}},
+      {"isError", false}};
+  if (document.is_object()) result["structuredContent"] = document;
+  return result;
+}
 
 Json SchemaAnswer(const RpcRequest& request) {
   const Json name = request.params.value("name", Json());
@@ -215,15 +232,12 @@ Json ResponseOf(const Ended& ended) {
 
 // Returns the result of tools/call: an error of the tool is a result there.
 Json ToolResponseOf(const Ended& ended) {
-  const bool failed = ended.document.is_null();
-  const std::string text =
-      failed ? ErrorText(ended.messages) : DumpJson(ended.document);
-  Json result = {{"content", {{{"type", "text"}, {"text", text}}}},
-                 {"isError", failed}};
-  if (!failed && ended.document.is_object()) {
-    result["structuredContent"] = ended.document;
-  }
-  return {{"result", std::move(result)}};
+  if (!ended.document.is_null())
+    return {{"result", ToolResult(ended.document)}};
+  return {
+      {"result",
+       {{"content", {{{"type", "text"}, {"text", ErrorText(ended.messages)}}}},
+        {"isError", true}}}};
 }
 
 bool IsEstimate(const Method& method, const Json& parameters) {
@@ -245,6 +259,9 @@ std::string UnknownTool(const std::string& name) {
   for (const Method& method : AllMethods()) {
     known.push_back(absl::StrCat("weir_", method.name));
   }
+  for (const Listing& listing : AllListings()) {
+    known.push_back(absl::StrCat("weir_", listing.name));
+  }
   return absl::StrCat("message: params.name is ", EscapeLine(name),
                       ", expected one of ", absl::StrJoin(known, ", "),
                       DidYouMean(name, known));
@@ -257,13 +274,12 @@ std::optional<Json> AnswerAtOnce(const RpcRequest& request) {
     return RpcResult(IdOf(request), std::move(value));
   };
   const std::string& method = request.method;
-  if (method == "models")
-    return result({{"models", Presets("models/presets")}});
-  if (method == "clusters") {
-    return result({{"clusters", Presets("scenarios/cluster/presets")}});
-  }
-  if (method == "scenarios") {
-    return result({{"scenarios", Presets("scenarios/presets")}});
+  if (const auto listed = ListedBy(method)) return result(*listed);
+  if (method == "tools/call") {
+    const Json name = request.params.value("name", Json());
+    const auto listed = ListedBy(absl::StripPrefix(
+        name.is_string() ? name.get<std::string>() : "", "weir_"));
+    if (listed.has_value()) return result(ToolResult(*listed));
   }
   if (method == "schema") return SchemaAnswer(request);
   if (method == "version") return result(Json::parse(VersionJson()));
@@ -325,10 +341,14 @@ std::string RunServedCall(
     const std::function<void(const std::string&)>& progress) {
   const Json parsed = Json::parse(call);
   const bool is_tool = parsed["is_tool"].get<bool>();
+  double shown = 0;
   SetProgressListener([&](absl::string_view what, double done) {
     Json value = {{"message", std::string(what)}};
     if (is_tool) {
-      value["progress"] = done < 0 ? 0 : done;
+      // The protocol requires that it increases.
+      constexpr double kLeastIncrease = 1e-6;
+      shown = std::max(done, shown + kLeastIncrease);
+      value["progress"] = shown;
       if (done >= 0) value["total"] = 1;
     } else {
       value["done"] = done < 0 ? Json() : Json(done);

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "base/text_table.h"
 #include "plan/frameworks/setting_values.h"
 
 namespace weir::plan {
@@ -126,15 +125,12 @@ bool SettingSorter::IsRead(const Setting& setting) {
 }
 
 std::string SummaryOf(const ImportReport& report) {
-  // The first line follows "note: ".
-  std::string text = WrapText(
-      absl::StrCat("note: ", report.file, ": read ", report.used.size(), " of ",
+  std::string text =
+      absl::StrCat(report.file, ": read ", report.used.size(), " of ",
                    report.used.size() + report.ignored.size(), " settings of ",
-                   report.framework, "\n"));
-  text.erase(0, 6);
+                   report.framework, "\n");
   const auto add = [&text](absl::string_view label, absl::string_view what) {
-    absl::StrAppend(&text,
-                    WrapText(absl::StrCat("  ", label, ": ", what, "\n"), 4));
+    absl::StrAppend(&text, "  ", label, ": ", what, "\n");
   };
   const std::vector<std::string> groups = GroupsOfIgnored(report);
   if (!groups.empty()) add("ignored", absl::StrJoin(groups, "; "));

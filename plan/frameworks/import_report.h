@@ -79,9 +79,8 @@ class SettingSorter {
 // Returns an empty report on a file with settings of the table.
 ImportReport ReportFor(const std::string& file, const OptionTable& table);
 
-// Returns lines of up to 80 characters, the first of which goes after "note: ":
-// numbers of settings, ignored ones grouped by reason, what is assumed and what
-// is missing.
+// Returns a line with the numbers of settings, and indented ones: those
+// ignored, grouped by reason, what is assumed and what is missing.
 std::string SummaryOf(const ImportReport& report);
 
 // Returns a line that names the unknown settings; empty if there are none.

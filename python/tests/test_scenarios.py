@@ -61,7 +61,7 @@ def test_hugging_face_config(tmp_path: typing.Any) -> None:
 
 
 def test_missing_config_is_an_error_at_once() -> None:
-    with pytest.raises(weir.InputError, match="nosuch.json: no such file"):
+    with pytest.raises(weir.InputError, match="nosuch.json: is neither a file nor a preset"):
         weir.Scenario.from_huggingface("nosuch.json", "dgx-h100", pp=4)
 
 

@@ -389,14 +389,14 @@ class GivenCostsStage:
         backward_seconds: The whole backward, instead of its parts.
         overlapped_seconds: A forward of this stage overlapped with a backward. Default:
             the sum of both.
-        offload_seconds: Default 0: one direction between device and host.
+        offload_seconds: One direction between device and host.
         prediction_seconds: One prediction of the weights.
         codec_seconds: Compressing or decompressing the stage's output or its gradient.
         activation_bytes: Bytes that a microbatch occupies from its forward to its
             backward (or I), or another unit, in which peak memory is then reported.
             Automatic orders depend only on the ratios between stages. Default: 1.
-        weight_gradient_bytes: Memory that a microbatch occupies from I to W. Needs
-            activation_bytes, which is its default.
+        weight_gradient_bytes: Memory that a microbatch occupies from I to W, if
+            activation_bytes is given. Default: activation_bytes.
         forward_factors: Recorded times of forwards over forward_seconds, at equally
             probable quantiles, ascending: drawn by "weir jitter --jitter
             pass=recorded". Empty: always 1.

@@ -54,6 +54,14 @@ TEST(ProblemPartsTest, OtherForms) {
   EXPECT_EQ(parts.found, "'x'");
   EXPECT_EQ(parts.expected, "an instance of Scenario");
 
+  parts = SplitProblem(
+      "s: --model x9: is neither a file nor a preset of m/, "
+      "expected a file or one of x7, x8; did you mean x8?");
+  EXPECT_EQ(parts.file, "s");
+  EXPECT_EQ(parts.field, "--model");
+  EXPECT_EQ(parts.found, "x9");
+  EXPECT_EQ(parts.expected, "a file or one of x7, x8");
+
   parts = SplitProblem("s: training.lora requires one GPU");
   EXPECT_EQ(parts.field, "training.lora");
   EXPECT_EQ(parts.found, "");

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <google/protobuf/struct.pb.h>
+#include <google/protobuf/type.pb.h>
 #include <gtest/gtest.h>
 
 #include <string>
@@ -16,6 +17,7 @@ namespace weir::textproto_test {
 using google::protobuf::Value;
 using testing::AllOf;
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -29,9 +31,20 @@ TEST(TextProtoTest, AllUnknownFieldsAreToldAtOnce) {
       ErrorsOf("colour: 3\n\n"
                "list_value { values { shape { round: true } } }\nsize < >\n"),
       ElementsAre(
-          AllOf(StartsWith("f:1:"), HasSubstr("has no field named \"colour\"")),
-          AllOf(StartsWith("f:3:"), HasSubstr("has no field named \"shape\"")),
-          AllOf(StartsWith("f:4:"), HasSubstr("has no field named \"size\""))));
+          AllOf(StartsWith("f:1:"), HasSubstr("colour is unknown, expected")),
+          AllOf(StartsWith("f:3:"), HasSubstr("shape is unknown, expected")),
+          AllOf(StartsWith("f:4:"), HasSubstr("size is unknown, expected"))));
+}
+
+TEST(TextProtoTest, WrongValuesAreToldWithWhatIsExpected) {
+  EXPECT_THAT(
+      ErrorsOf("bool_value: maybe"),
+      ElementsAre(EndsWith(": bool_value is maybe, expected true or false")));
+  google::protobuf::Type type;
+  EXPECT_EQ(ParseTextProto("f", "syntax: FULL", &type).message(),
+            "f:1:13: syntax is FULL, expected one of SYNTAX_PROTO3");
+  EXPECT_THAT(ErrorsOf("number_value: -x"),
+              ElementsAre(HasSubstr(": found x, expected ")));
 }
 
 TEST(TextProtoTest, AnUnknownFieldIsToldWithTheErrorThatEndsTheFile) {

@@ -82,12 +82,13 @@ TEST(ScenarioProblemsTest, ProblemsOfAllSourcesComeTogether) {
   scenario.mutable_batch()->set_global_batch_size(33);
   EXPECT_THAT(
       ProblemsOf(scenario),
-      ElementsAre("s: batch.global_batch_size is 33, expected a multiple of "
-                  "batch.microbatch_size 2 x parallelism.data 2 = 4; nearest: "
-                  "32 or 36",
-                  StartsWith("s: model gpt9: no such file"),
-                  StartsWith("s: cluster dgx-9: no such file"),
-                  StartsWith("s: profile a9: no such file")));
+      ElementsAre(
+          "s: batch.global_batch_size is 33, expected a multiple of "
+          "batch.microbatch_size 2 x parallelism.data 2 = 4; nearest: "
+          "32 or 36",
+          StartsWith("s: model gpt9: is neither a file nor a preset"),
+          StartsWith("s: cluster dgx-9: is neither a file nor a preset"),
+          StartsWith("s: profile a9: is neither a file nor a preset")));
 }
 
 TEST(ScenarioProblemsTest, OneMissingNameIsNotFound) {

@@ -168,10 +168,7 @@ TEST_F(ServerTest, CancelsRunningAndWaitingRequests) {
   Send(R"({"jsonrpc":"2.0","method":"notifications/cancelled",)"
        R"("params":{"requestId":1}})"
        "\n");
-  response = Receive();
-  EXPECT_EQ(response["id"], 1);
-  EXPECT_EQ(response["error"]["code"], kRpcCancelled);
-  EXPECT_EQ(Receive()["id"], 3);
+  EXPECT_EQ(Receive()["id"], 3);  // that of 1 has none
   // Of requests that have ended, or never were.
   for (const char* id : {"3", "99", "null", "\"x\"", "[]"}) {
     Send(absl::StrCat(

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "tests/cli/weir/program.h"
 
 namespace weir::cli::frameworks_test {
@@ -44,6 +45,9 @@ TEST(ImportTest, SaysWhatWasReadIgnoredAndAssumed) {
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.err, HasSubstr("note: x.args: read 11 of 13 settings of "
                                  "Megatron-LM core 0.15"));
+  for (absl::string_view line : absl::StrSplit(run.err, '\n')) {
+    EXPECT_LE(line.size(), 80u) << line;
+  }
   EXPECT_THAT(run.err, HasSubstr("\n  ignored: "));
   EXPECT_THAT(run.err, HasSubstr("\n  assumed: "));
   EXPECT_THAT(run.err, Not(HasSubstr("warning:")));
@@ -52,6 +56,23 @@ TEST(ImportTest, SaysWhatWasReadIgnoredAndAssumed) {
   const ProgramRun quiet = RunWeir(
       "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 --quiet");
   EXPECT_EQ(quiet.err, "");
+}
+
+TEST(ImportTest, TheNoteIsOneJsonObject) {
+  WriteInput("x.args", kArguments);
+  const ProgramRun run = RunWeir(
+      "simulate --megatron-args x.args --cluster dgx-h100 --nodes 1 "
+      "--message-format json");
+  const json note = json::parse(run.err, nullptr, false);
+  ASSERT_TRUE(note.is_object()) << run.err;
+  EXPECT_EQ(note["severity"], "note");
+  EXPECT_EQ(note["file"], "x.args");
+  std::string details;
+  for (const json& line : note["details"]) {
+    absl::StrAppend(&details, line.get<std::string>(), "\n");
+  }
+  EXPECT_THAT(details, HasSubstr("ignored: "));
+  EXPECT_THAT(details, HasSubstr("assumed: "));
 }
 
 TEST(ImportTest, WarnsOfUnknownSettings) {

@@ -187,7 +187,12 @@ TEST(ServeTest, ListsAndTools) {
        Call("tools/call", {{"name", "weir_model"},
                            {"arguments", {{"name", "no-such-model"}}}}),
        Call("tools/call", {{"name", "weir_simulat"}}),
-       Call("tools/call", {{"name", "weir_model"}, {"arguments", "gpt2"}})});
+       Call("tools/call", {{"name", "weir_model"}, {"arguments", "gpt2"}}),
+       Call("tools/call", {{"name", "weir_models"}}),
+       Call("tools/call",
+            {{"name", "weir_schedule"},
+             {"arguments",
+              {{"name", "1f1b"}, {"pp", 4.0}, {"microbatches", 8}}}})});
   EXPECT_THAT(answers.responses[1]["result"]["models"], Contains("gpt2"));
   EXPECT_THAT(answers.responses[2]["result"]["clusters"], Contains("dgx-h100"));
   EXPECT_TRUE(answers.responses[3]["result"]["weir"].is_string());
@@ -210,6 +215,11 @@ TEST(ServeTest, ListsAndTools) {
       answers.responses[8]["error"]["message"].get<std::string>(),
       AllOf(HasSubstr("params.name is weir_simulat, expected one of weir_"),
             HasSubstr("did you mean weir_simulate?"), Not(HasSubstr("ping"))));
+  EXPECT_THAT(names, IsSupersetOf({"weir_models", "weir_clusters"}));
+  const Json models = answers.responses[10]["result"];
+  EXPECT_THAT(models["structuredContent"]["models"], Contains("gpt2"));
+  EXPECT_EQ(models["isError"], false);
+  EXPECT_EQ(answers.responses[11]["result"]["isError"], false);
   EXPECT_EQ(answers.responses[9]["error"]["message"],
             "message: params.arguments is of type string, expected an object");
 }

@@ -288,7 +288,7 @@ constexpr BadUsage kBadUsages[] = {
     {"draw gpipe -o x.svg --columns 3", "--columns is 3, expected 1 or 2"},
     {"draw gpipe -o x.svg --ranks 0,x", "expected ranks such as 0,3,7"},
     {"draw gpipe -o x.svg --ranks 9", "--ranks has 9, expected ranks below 4"},
-    {"draw gpip -o x.svg", "gpip: no such file"},
+    {"draw gpip -o x.svg", "gpip: is neither a file nor a preset"},
     {"draw gpip -o x.svg", "it is no schedule either"},
     {"draw missing.pb -o x.svg", "missing.pb"},
     {"draw missing.pb -o x.svg --kind roofline",

@@ -106,10 +106,11 @@ TEST(CalibrateUsageTest, BadCommandLinesAreUsageErrors) {
       {"run --out p --dropout nan --devise 1", "--model is missing"},
       {"run --out p --dropout nan --devise 1", "--dropout is nan"},
       {"run --out p --dropout nan --devise 1", "did you mean --device?"},
-      {"run --model gpt3 --list", "gpt3: no such file"},
+      {"run --model gpt3 --list", "gpt3: is neither a file nor a preset"},
       {"run --model gpt2 --sequence-lengths 4096 --list", "sequence_length"},
       {"run --model mixtral-8x7b --list", "experts"},
-      {"run --model gpt2 --list --start h300", "h300: no such file"},
+      {"run --model gpt2 --list --start h300",
+       "h300: is neither a file nor a preset"},
       {"network --out p", "--start is missing"},
       {"doctor --jsn", "unknown option --jsn; did you mean --json?"},
   };

@@ -79,7 +79,7 @@ TEST(SettingProblemsTest, OtherUnknownSettingsAreNamedApart) {
   EXPECT_EQ(UnknownSettingsOf(ReadArguments("--lr 1e-4")->report), "");
 }
 
-TEST(SettingProblemsTest, TheSummaryHasShortLines) {
+TEST(SettingProblemsTest, TheSummaryHasALineForEachKind) {
   std::string more = "--frobnicate 3 --bf16";
   for (const char* name : {"save", "load", "lr", "min-lr", "log-interval",
                            "train-iters", "data-path", "split", "seed"}) {
@@ -88,9 +88,6 @@ TEST(SettingProblemsTest, TheSummaryHasShortLines) {
   const auto run = ReadArguments(more);
   ASSERT_TRUE(run.ok()) << run.status();
   const std::string summary = SummaryOf(run->report);
-  for (const auto& line : absl::StrSplit(summary, '\n')) {
-    EXPECT_LE(std::string(line).size(), 80u) << line;
-  }
   EXPECT_THAT(summary, HasSubstr("x.args: read 6 of 16 settings of Megatron"));
   EXPECT_THAT(summary, HasSubstr("\n  ignored: "));
   EXPECT_THAT(summary, HasSubstr("\n  assumed: fused attention"));
