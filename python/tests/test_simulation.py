@@ -99,6 +99,23 @@ def test_result_views(given: weir.Scenario, tmp_path: typing.Any) -> None:
     assert "<svg" not in without._repr_html_()
 
 
+def test_files_are_replaced(given: weir.Scenario, tmp_path: typing.Any) -> None:
+    """All methods that write files make folders and replace files of others."""
+    result = weir.simulate(given)
+    schedule = weir.schedule("1f1b", 2, 3)
+    for write, name in ((result.save, "a.pb"), (result.trace, "a.json"),
+                        (result.report, "a.html"), (result.draw().save, "a.svg"),
+                        (schedule.save, "a.csv"), (given.save, "a.textproto")):
+        path = tmp_path / "new" / name.partition(".")[2] / name
+        for _ in range(2):
+            write(path)
+            assert path.stat().st_size > 20
+            path.write_text("of someone else")
+        with pytest.raises(weir.InputError) as caught:
+            write(path / name)
+        assert caught.value.file == str(path / name)
+
+
 def test_pandas(given: weir.Scenario) -> None:
     pytest.importorskip("pandas")
     frame = weir.simulate(given).to_pandas()

@@ -6,13 +6,12 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from weir import _figures
-from weir._command import arguments_of, run_worker, temporary_folder
+from weir._command import arguments_of, run_worker, temporary_folder, text_of
 from weir._values import counted
 from weir.errors import InputError
-from weir._schedules import Schedule
 from weir.results import frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -24,24 +23,12 @@ Axis = Union[str, int, float, Sequence[Any]]
 
 
 def _grid(axes: Mapping[str, Axis]) -> str:
-    def text(value: Any) -> str:
-        if isinstance(value, Schedule):
-            raise InputError(
-                f"sweep: grid has {value!r}, expected names or files of schedules; "
-                "Schedule.save() writes a file",
-                2,
-            )
-        # Arrays of NumPy and columns of pandas, too.
-        if isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
-            return ",".join(text(one) for one in value)
-        return str(value)
-
     if not isinstance(axes, Mapping):
         raise InputError(
             f'sweep: grid is {axes!r}, expected names and their values, as in {{"tp": [1, 2]}}',
             2,
         )
-    return ",".join(f"{name}={text(values)}" for name, values in axes.items())
+    return text_of("--grid", axes)
 
 
 class SweepResult:
@@ -99,6 +86,13 @@ class SweepResult:
         return table_html(rows, list(rows[0]) if rows else [])
 
 
+_INSTEAD = {
+    "out": "folder=, which keeps the points",
+    "report": "report() of the result",
+    "slurm": "the program weir on the command line, which jobs can start",
+}
+
+
 def sweep(
     scenario: ScenarioLike = None,
     grid: Optional[Mapping[str, Axis]] = None,
@@ -120,7 +114,7 @@ def sweep(
             path = os.path.join(files.enter_context(temporary_folder()), "sweep")
         else:
             path = os.fspath(folder)
-        arguments = stack.enter_context(arguments_for(scenario, flags))
+        arguments = stack.enter_context(arguments_for(scenario, flags, _INSTEAD))
         base = [] if scenario is None else ["--scenario"]
         own = {"grid": _grid(grid) if grid else None, "method": method, "out": path}
         command = ["sweep", *base, *arguments, *arguments_of(own), "--quiet"]
