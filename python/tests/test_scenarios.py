@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import copy
 import dataclasses
 import inspect
 import json
+import pickle
 import typing
 
 import pytest
@@ -172,6 +174,19 @@ def test_wrong_numbers_are_refused(value: typing.Any, expected: str) -> None:
     assert error.file == "scenario" and error.field == "parallelism.tensor"
     assert error.found == repr(value)
     assert error.expected is not None and error.expected.startswith(expected)
+
+
+def test_unknown_attributes_are_refused(llama: weir.Scenario) -> None:
+    assert llama.parallelism is not None
+    with pytest.raises(AttributeError, match="Parallelism has no field 'pipline'; did you mean 'pipeline'"):
+        llama.parallelism.pipline = 4  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="Scenario has no field 'xyzzy'$"):
+        llama.xyzzy = 4  # type: ignore[attr-defined]
+    for copied in (copy.deepcopy(llama), pickle.loads(pickle.dumps(llama)),
+                   dataclasses.replace(llama)):
+        assert copied == llama
+        copied.schedule = "zb-h1"
+        assert copied != llama and copied.with_flags().schedule == "zb-h1"
 
 
 def test_other_wrong_types_are_refused() -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, List, Mapping, Union, cast
 
 from weir import _core
 from weir._command import Flag, arguments_of, name_argument, named_text, write_file
+from weir._message import Message
 from weir.errors import InputError, ScenarioWarning, error_of
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def _imported(flag: str, file: Path, cluster: Path, flags: Mapping[str, Flag]) -
     return scenario
 
 
-class ScenarioMethods:
+class ScenarioMethods(Message):
     """Methods of weir.Scenario."""
 
     @staticmethod
