@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import concurrent.futures
+import copy
+import pickle
 import threading
 import time
 import typing
@@ -156,6 +158,17 @@ def test_values_of_a_grid_may_be_arrays(given: weir.Scenario) -> None:
     numpy = pytest.importorskip("numpy")
     points = weir.sweep(given, {"num_microbatches": numpy.array([4, 8])})
     assert [point["num_microbatches"] for point in points] == [4, 8]
+
+
+def test_sweeps_can_be_copied(given: weir.Scenario) -> None:
+    points = weir.sweep(given, {"num_microbatches": [4, 8], "schedule": "1f1b,zb-h1"})
+    assert points.folder is None
+    for copied in (copy.deepcopy(points), pickle.loads(pickle.dumps(points))):
+        assert copied.to_dict() == points.to_dict() and copied.draw() == points.draw()
+    with pytest.raises(weir.InputError) as caught:
+        points.draw(fields="tp,pp")
+    assert "/weir-" not in str(caught.value)
+    assert "/weir-" not in str(points.to_dict())
 
 
 def test_values_of_a_grid_may_be_switches() -> None:

@@ -80,6 +80,9 @@ def test_data_parallel_size_follows_from_the_gpus() -> None:
 def test_result_views(given: weir.Scenario, tmp_path: typing.Any) -> None:
     result = weir.simulate(given)
     assert result.schedule == "1f1b"
+    assert repr(result) == "<weir.Result given 1f1b: 33 s>"
+    given.name = None
+    assert repr(weir.simulate(given, timeline=False)) == "<weir.Result 1f1b: 33 s>"
     assert result.to_dict()["batch_seconds"] == result.step_seconds
     assert result.pipeline_parallel == 4 and "pipeline_parallel" in dir(result)
     with pytest.raises(AttributeError, match="no 'speed'"):

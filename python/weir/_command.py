@@ -241,6 +241,14 @@ def temporary_folder() -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def _shown_as(path: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except WeirError as error:
+        raise replace_in(error, path, name) from None
+
+
+@contextlib.contextmanager
 def named_text(name: str, text: Union[str, bytes]) -> Iterator[str]:
     """Yields the path of a file with this name and text.
 
@@ -249,11 +257,18 @@ def named_text(name: str, text: Union[str, bytes]) -> Iterator[str]:
     with temporary_folder() as folder:
         path = os.path.join(folder, name)
         write_file(path, text)
-        try:
+        with _shown_as(path, name.partition(".")[0]):
             yield path
-        except WeirError as error:
-            stem = name.partition(".")[0]
-            raise replace_in(error, path, stem) from None
+
+
+@contextlib.contextmanager
+def named_folder(name: str) -> Iterator[str]:
+    """Yields the path of a new folder with this name, which errors show instead."""
+    with temporary_folder() as folder:
+        path = os.path.join(folder, name)
+        os.mkdir(path)
+        with _shown_as(path, name):
+            yield path
 
 
 def read_bytes(path: str) -> bytes:
@@ -279,6 +294,7 @@ __all__ = [
     "arguments_of",
     "checked_text",
     "name_argument",
+    "named_folder",
     "named_text",
     "read_bytes",
     "run_here",

@@ -155,11 +155,12 @@ class Result(Values):
         write_file(path, self._file())
 
     def __repr__(self) -> str:
+        name = f"{self.name} {self.schedule}".strip()
+        # Given costs may have no bytes.
+        peak = self.peak_memory_bytes
+        memory = f", {peak / 2**30:.4g} GiB" if peak > 0 else ""
         fits = "" if self.fits_memory else ", does not fit in memory"
-        return (
-            f"<weir.Result {self.name} {self.schedule}: {self.step_seconds:.6g} s, "
-            f"{self.peak_memory_bytes / 2**30:.4g} GiB{fits}>"
-        )
+        return f"<weir.Result {name}: {self.step_seconds:.6g} s{memory}{fits}>"
 
     _SUMMARY = (
         ("step_seconds", "batch_seconds"),
