@@ -143,10 +143,12 @@ def test_compare(given: weir.Scenario) -> None:
     assert len(runs.to_dict()) == 3 and "<table>" in runs._repr_html_()
 
 
-def test_compare_accepts_one_text(given: weir.Scenario) -> None:
+def test_compare_accepts_other_forms(given: weir.Scenario) -> None:
     both = weir.compare(given, "1f1b,gpipe")
     assert [result.schedule for result in both] == ["1f1b", "gpipe"]
     assert both["gpipe"].schedule == "gpipe"
+    numpy = pytest.importorskip("numpy")
+    assert len(weir.compare(given, numpy.array(["1f1b", "gpipe"]))) == 2
     one = weir.compare(given, weir.schedule("1f1b", 4, 8))
     assert repr(one).startswith("<weir.Comparison of 1 schedule>")
 

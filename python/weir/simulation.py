@@ -138,9 +138,9 @@ def compare(
     if isinstance(schedules, (str, Schedule)):
         schedules = [schedules]
     if schedules is not None:
-        if not schedules:
-            raise InputError("compare: schedules is empty, expected at least one", 2)
         flags = {**flags, "schedule": list(schedules)}
+        if not flags["schedule"]:
+            raise InputError("compare: schedules is empty, expected at least one", 2)
     instead = {**_OF_RESULTS, "out": "save() of the result of weir.simulate()"}
     with temporary_folder() as folder, arguments_for(scenario, flags, instead) as arguments:
         path = os.path.join(folder, "results.pb")
@@ -169,7 +169,7 @@ def estimate(scenario: ScenarioLike = None, **flags: Any) -> Estimate:
     The values equal those of `simulate` to 1e-9. Scenarios that share model and
     cluster are estimated faster: pass a weir.Scenario and no flags.
     """
-    if type(scenario) is not Scenario or flags:
+    if not isinstance(scenario, Scenario) or flags:
         return _estimate_with(scenario, flags)
     try:
         return _core.estimate(scenario)
