@@ -133,6 +133,13 @@ def test_flags_that_functions_cannot_honor(
     assert caught.value.found == repr(value) and caught.value.expected
 
 
+def test_all_wrong_flags_are_reported() -> None:
+    with pytest.raises(weir.InputError) as caught:
+        weir.simulate("llama-3-70b-64-h100", help=True, pp=b"4", tp=2, format="csv")
+    fields = [problem.field for problem in caught.value.problems]
+    assert fields == ["--help", "--pp", "--format"]
+
+
 def test_the_fast_method_is_an_estimate() -> None:
     with pytest.raises(weir.InputError, match=r"expected weir.estimate\(\)"):
         weir.simulate("llama-3-70b-64-h100", method="fast")

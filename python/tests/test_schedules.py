@@ -41,7 +41,8 @@ def test_wrong_sizes(ranks: typing.Any, microbatches: typing.Any, field: str) ->
 
 
 def test_names_may_be_long(given: weir.Scenario) -> None:
-    own = weir.Schedule(weir.schedule(one_f_one_b, 4, 8).ranks, name="\N{GREEK SMALL LETTER PI}" * 300)
+    name = "\N{GREEK SMALL LETTER PI}" * 300
+    own = weir.Schedule(weir.schedule(one_f_one_b, 4, 8).ranks, name)
     assert own.lint() and weir.simulate(given, schedule=own).schedule == own.name
 
 

@@ -31,7 +31,7 @@ from weir.errors import InputError, WeirError, error_of, raise_for, replace_in
 Flag = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[Any], Mapping[str, Any]]
 
 
-# Flags of the command line that no function has, and what Python has instead.
+# Maps flags that no function has to what Python has instead.
 _OUTPUT_FLAGS = {
     "help": "help() of the function",
     "version": "weir.__version__",
@@ -44,7 +44,7 @@ _OUTPUT_FLAGS = {
 
 def text_of(name: str, value: Any) -> str:
     """Returns the value of a flag or of an axis as on the command line."""
-    # Arrays and scalars of NumPy, columns of pandas.
+    # Converts arrays and scalars of NumPy and columns of pandas.
     value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -85,19 +85,24 @@ def arguments_of(
     Refuses the flags that `instead` names; its values say what to use.
     """
     refused = {**_OUTPUT_FLAGS, **instead}
-    arguments = []
+    arguments, problems = [], []
     for name, value in flags.items():
         if value is None:
             continue
         name = name.rstrip("_").replace("-", "_")
         flag = "--" + name.replace("_", "-")
         if name in refused:
-            raise InputError(f"flags: {flag} is {value!r}, expected {refused[name]}", 2)
-        if value is True:
+            problems.append(f"flags: {flag} is {value!r}, expected {refused[name]}")
+        elif value is True:
             arguments.append(flag)
         else:
-            text = checked_text(f"flags: {flag}", text_of(flag, value), "a value")
-            arguments.append(f"{flag}={text}")
+            try:
+                text = checked_text(f"flags: {flag}", text_of(flag, value), "a value")
+                arguments.append(f"{flag}={text}")
+            except InputError as error:
+                problems.append(str(error))
+    if problems:
+        raise InputError("\n".join(problems), 2)
     return arguments
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 class Message:
     """Refuses attributes that are no fields."""
 
-    # Type checkers would otherwise accept every attribute.
+    # Hides it from type checkers, which would then accept every attribute.
     if not TYPE_CHECKING:
 
         def __setattr__(self, name: str, value: Any) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Path = Union[str, "os.PathLike[str]"]
 
 
-# Flags of the output of `weir simulate`, which do not describe a scenario.
+# Refuses flags of the output of `weir simulate`, which do not describe a scenario.
 NOT_OF_SCENARIOS = dict.fromkeys(
     (
         "columns",

@@ -26,7 +26,7 @@ def _run() -> int:
     try:
         return int(_load(sys.argv[2]).worker_main(sys.argv[3:], int(sys.argv[1])))
     except Exception:
-        # Python would exit with 1, which means a negative result.
+        # Avoids Python's exit code 1, which means a negative result.
         traceback.print_exc()
         return 70
 

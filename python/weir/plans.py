@@ -103,7 +103,7 @@ class Planning(Iterator[Plan]):
         command = ["plan", *self._arguments, "--format", "json", "--stream", "--quiet"]
         self._worker = Worker(command)
         self._lines = self._worker.lines()
-        # Is held while a line is read and when the search ends.
+        # Guards the reading of lines and the end of the search.
         self._lock = threading.RLock()
         self._document: Optional[Dict[str, Any]] = None
         self._error: Optional[BaseException] = None

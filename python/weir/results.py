@@ -156,7 +156,7 @@ class Result(Values):
 
     def __repr__(self) -> str:
         name = f"{self.name} {self.schedule}".strip()
-        # Given costs may have no bytes.
+        # Leaves out the memory of given costs that have no bytes.
         peak = self.peak_memory_bytes
         memory = f", {peak / 2**30:.4g} GiB" if peak > 0 else ""
         fits = "" if self.fits_memory else ", does not fit in memory"

@@ -87,7 +87,7 @@ def arguments_for(
         yield arguments
 
 
-# Flags of the output, and what Python has instead.
+# Maps flags of the output to what Python has instead.
 _OF_RESULTS = {
     "columns": "to_dict() or to_pandas() of the result",
     "ranks": "an argument of draw() or trace() of the result",
