@@ -5,12 +5,9 @@ import weir
 
 
 def one_f_one_b(rank, num_ranks, num_microbatches):
-    warmup = min(num_ranks - rank - 1, num_microbatches)
-    order = [(rank, "F", m) for m in range(warmup)]
-    for m in range(num_microbatches):
-        order += [(rank, "F", warmup + m)] * (warmup + m < num_microbatches)
-        order += [(rank, "B", m)]
-    return order
+    forward = [(m, (rank, "F", m)) for m in range(num_microbatches)]
+    backward = [(m + num_ranks - rank - 0.5, (rank, "B", m)) for m in range(num_microbatches)]
+    return [action for _, action in sorted(forward + backward)]
 
 
 schedule = weir.schedule(one_f_one_b, num_ranks=4, num_microbatches=8)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 import ast
 import pathlib
+import typing
 from typing import Callable
 
 import pytest
@@ -93,6 +94,62 @@ def test_the_stub_names_what_the_module_has() -> None:
 def test_version() -> None:
     assert weir.__version__ == _core.__version__
     assert set(weir.__all__) <= set(dir(weir))
+
+
+@pytest.mark.parametrize("name", [b"gpt2", 5, "\udc80"])
+def test_names_are_text(name: typing.Any) -> None:
+    for call in (weir.simulate, weir.estimate, weir.model, weir.Scenario.load):
+        with pytest.raises(weir.InputError, match="the name is .*, expected"):
+            call(name)
+
+
+@pytest.mark.parametrize("value", [b"1f1b", "\udc80", object(), weir.Scenario()])
+def test_wrong_flags_are_refused(value: typing.Any) -> None:
+    for call in (weir.simulate, weir.estimate, weir.Scenario.load):
+        with pytest.raises(weir.InputError, match="^flags: --schedule is .*, expected") as caught:
+            call("llama-3-70b-64-h100", schedule=value)
+        assert caught.value.file == "flags" and caught.value.field == "--schedule"
+
+
+@pytest.mark.parametrize("call, flags", [
+    (weir.simulate, {"method": "fast"}), (weir.simulate, {"out": "x.pb"}),
+    (weir.simulate, {"trace": "x.json"}), (weir.simulate, {"report": "x.html"}),
+    (weir.simulate, {"columns": "name"}), (weir.compare, {"out": "x.pb"}),
+    (weir.compare, {"timeline": True}), (weir.plan, {"stream": True}),
+    (weir.plan, {"graph": "x"}), (weir.sweep, {"out": "x"}), (weir.sweep, {"slurm": True}),
+    (weir.draw, {"output": "x.svg"}), (weir.estimate, {"out": "x.pb"}),
+    (weir.Scenario.load, {"timeline": True}),
+    *((call, {name: value})
+      for call in (weir.simulate, weir.compare, weir.plan, weir.estimate, weir.draw,
+                   weir.Scenario.load, weir.model, weir.schedule)
+      for name, value in (("help", True), ("format", "csv"), ("message_format", "json"))),
+])
+def test_flags_that_functions_cannot_honor(
+        call: Callable[..., object], flags: "dict[str, typing.Any]") -> None:
+    (name, value), = flags.items()
+    with pytest.raises(weir.InputError) as caught:
+        call("llama-3-70b-64-h100", **flags)
+    assert caught.value.field == "--" + name.replace("_", "-")
+    assert caught.value.found == repr(value) and caught.value.expected
+
+
+def test_all_wrong_flags_are_reported() -> None:
+    with pytest.raises(weir.InputError) as caught:
+        weir.simulate("llama-3-70b-64-h100", help=True, pp=b"4", tp=2, format="csv")
+    fields = [problem.field for problem in caught.value.problems]
+    assert fields == ["--help", "--pp", "--format"]
+
+
+def test_the_fast_method_is_an_estimate() -> None:
+    with pytest.raises(weir.InputError, match=r"expected weir.estimate\(\)"):
+        weir.simulate("llama-3-70b-64-h100", method="fast")
+
+
+def test_failures_of_workers_are_internal(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_core, "__file__", "/nowhere/_core.so")
+    for call in (weir.simulate, weir.compare):
+        with pytest.raises(weir.InternalError, match="ImportError: /nowhere/_core.so"):
+            call("llama-3-70b-64-h100")
 
 
 def test_empty_flags_are_refused() -> None:

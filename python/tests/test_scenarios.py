@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
+import copy
 import dataclasses
 import inspect
 import json
+import pickle
 import typing
 
 import pytest
@@ -35,6 +37,17 @@ def test_flags_are_those_of_the_command_line() -> None:
     assert scenario.training.flash_attention is False
     assert scenario.training.recompute == "full"
     assert list(scenario.set_figures) == ["runtime.exchange_seconds=2e-4"]
+
+
+def test_flags_of_numpy(llama: weir.Scenario) -> None:
+    numpy = pytest.importorskip("numpy")
+    changed = llama.with_flags(
+        schedule=numpy.array(["zb-h1"]), pp=range(4, 5), tp=numpy.int64(2),
+        set={"gemm.sustained_rate": numpy.float64(0.85)}, sequence_parallel=numpy.bool_(True))
+    assert changed.schedule == "zb-h1" and changed.parallelism is not None
+    assert (changed.parallelism.pipeline, changed.parallelism.tensor) == (4, 2)
+    assert changed.parallelism.sequence_parallel is True
+    assert list(changed.set_figures) == ["gemm.sustained_rate=0.85"]
 
 
 def test_flags_change_a_copy(llama: weir.Scenario) -> None:
@@ -78,6 +91,25 @@ def test_megatron_arguments(tmp_path: typing.Any) -> None:
     assert (scenario.parallelism.tensor, scenario.parallelism.pipeline) == (2, 4)
     assert scenario.transformer is not None and scenario.transformer.num_layers == 8
     assert weir.estimate(scenario).step_seconds > 0
+
+
+def test_ignored_settings_are_warnings(tmp_path: typing.Any) -> None:
+    path = tmp_path / "run.args"
+    path.write_text("--num-layers 8 --hidden-size 1024 --num-attention-heads 16 "
+                    "--seq-length 1024 --micro-batch-size 1 --global-batch-size 32 "
+                    "--vocab-size 50257 --no-such-flag 3\n")
+    for call in (lambda: weir.Scenario.from_megatron(path, "dgx-h100", nodes=1),
+                 lambda: weir.estimate(megatron_args=path, cluster="dgx-h100", nodes=1)):
+        with pytest.warns(weir.ScenarioWarning, match="ignored .*: --no-such-flag") as caught:
+            call()
+        assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_file_of_another_framework_is_refused(tmp_path: typing.Any) -> None:
+    path = tmp_path / "job.toml"
+    path.write_text('[model]\nname = "llama3"\nflavor = "8B"\n')
+    with pytest.raises(weir.InputError, match="job.toml: model is missing"):
+        weir.Scenario.from_megatron(path, "dgx-h100", nodes=1)
 
 
 def test_torchtitan_job(tmp_path: typing.Any) -> None:
@@ -142,6 +174,19 @@ def test_wrong_numbers_are_refused(value: typing.Any, expected: str) -> None:
     assert error.file == "scenario" and error.field == "parallelism.tensor"
     assert error.found == repr(value)
     assert error.expected is not None and error.expected.startswith(expected)
+
+
+def test_unknown_attributes_are_refused(llama: weir.Scenario) -> None:
+    assert llama.parallelism is not None
+    with pytest.raises(AttributeError, match="no field 'pipline'; did you mean 'pipeline'"):
+        llama.parallelism.pipline = 4  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="Scenario has no field 'xyzzy'$"):
+        llama.xyzzy = 4  # type: ignore[attr-defined]
+    for copied in (copy.deepcopy(llama), pickle.loads(pickle.dumps(llama)),
+                   dataclasses.replace(llama)):
+        assert copied == llama
+        copied.schedule = "zb-h1"
+        assert copied != llama and copied.with_flags().schedule == "zb-h1"
 
 
 def test_other_wrong_types_are_refused() -> None:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import functools
 import typing
 
 import pytest
@@ -19,6 +20,50 @@ def test_function_equals_the_registered_schedule() -> None:
     own = weir.schedule(one_f_one_b, 4, 8)
     assert own.name == "one-f-one-b"
     assert own.ranks == weir.schedule("1f1b", 4, 8).ranks
+
+
+def test_other_callables() -> None:
+    class OneFOneB:
+        def __call__(self, rank: int, ranks: int, microbatches: int) -> typing.Iterator[str]:
+            return one_f_one_b(rank, ranks, microbatches)
+
+    assert weir.schedule(functools.partial(one_f_one_b), 2, 3).name == "one-f-one-b"
+    assert weir.schedule(OneFOneB(), 2, 3).name == "OneFOneB"
+
+
+@pytest.mark.parametrize("ranks, microbatches, field", [
+    (-1, 3, "num_ranks"), (None, 3, "num_ranks"), (2.0, 3, "num_ranks"),
+    (2, 0, "num_microbatches"), (2, None, "num_microbatches")])
+def test_wrong_sizes(ranks: typing.Any, microbatches: typing.Any, field: str) -> None:
+    with pytest.raises(weir.InputError, match="expected a whole number from 1") as caught:
+        weir.schedule(one_f_one_b, ranks, microbatches)
+    assert caught.value.field == field
+
+
+def test_names_may_be_long(given: weir.Scenario) -> None:
+    name = "\N{GREEK SMALL LETTER PI}" * 300
+    own = weir.Schedule(weir.schedule(one_f_one_b, 4, 8).ranks, name)
+    assert own.lint() and weir.simulate(given, schedule=own).schedule == own.name
+
+
+def test_schedules_without_a_file() -> None:
+    """Scenarios hold names and files of schedules only."""
+    own = weir.schedule(one_f_one_b, 8, 64)
+    with pytest.raises(weir.InputError, match=r"--schedule is <weir.Schedule .*save\(\)"):
+        weir.Scenario.load("llama-3-70b-64-h100", schedule=own)
+    expected = weir.estimate("llama-3-70b-64-h100", schedule="1f1b")
+    estimate = weir.estimate("llama-3-70b-64-h100", schedule=own)
+    assert estimate.step_seconds == pytest.approx(expected.step_seconds, rel=1e-9)
+    assert "one-f-one-b" in weir.draw(own)
+
+
+def test_temporary_folders_with_a_comma(
+        given: weir.Scenario, tmp_path: typing.Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "a,b").mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "a,b"))
+    with pytest.raises(weir.InputError, match="TMPDIR is .*, expected a folder without a comma"):
+        weir.simulate(given, schedule=weir.schedule(one_f_one_b, 4, 8))
+    assert weir.simulate(given).step_seconds == pytest.approx(33)
 
 
 def test_lint_finds_a_deadlock() -> None:

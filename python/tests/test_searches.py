@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
+import concurrent.futures
+import copy
+import pickle
 import threading
 import time
 import typing
@@ -67,6 +70,48 @@ def test_a_search_outlives_the_thread_that_started_it() -> None:
     assert searches[0].stop().plans
 
 
+def test_stop_from_another_thread() -> None:
+    for read in (list, weir.Planning.result):
+        search = weir.plan(model="llama-3.1-8b", cluster="dgx-h100", gpus=64, gbs=256, patience=0)
+        next(search)
+        with concurrent.futures.ThreadPoolExecutor(1) as pool:
+            other = pool.submit(read, search)
+            time.sleep(0.3)
+            report = search.stop()
+            assert report.end == "interrupt" and report.plans
+            if read is not list:
+                assert other.result().to_dict() == report.to_dict()
+        assert search.result().to_dict() == report.to_dict()
+        search.close()
+        assert search.result().plans
+
+
+def test_a_closed_search_has_no_result() -> None:
+    def start() -> weir.Planning:
+        search = weir.plan(model="llama-3.1-8b", cluster="dgx-h100", gpus=64, gbs=256, patience=0)
+        next(search)
+        return search
+
+    with start() as search:
+        pass
+    for call in (search.result, search.stop, search.__next__):
+        with pytest.raises(weir.NegativeResultError, match="closed before its end"):
+            call()
+    search = start()
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(search.result)
+        time.sleep(0.3)
+        search.close()
+        with pytest.raises(weir.NegativeResultError, match="closed before its end"):
+            other.result()
+
+
+def test_planners_of_papers_are_refused() -> None:
+    with pytest.raises(weir.InputError) as caught:
+        weir.plan("gpt3-175b-selene", algorithm="dapple")
+    assert caught.value.field == "--algorithm" and caught.value.found == "'dapple'"
+
+
 def test_plans_name_no_temporary_files() -> None:
     report = weir.plan(weir.Scenario(model="gpt2", cluster="dgx-a100"), gpus=2, gbs=8,
                        schedule="1f1b", recompute="none", mbs=1).result()
@@ -105,7 +150,7 @@ def test_sweep_errors(given: weir.Scenario) -> None:
     assert "is not a field of Scenario" in str(caught.value)
     with pytest.raises(weir.InputError, match="grid is 'tp=1,2', expected names"):
         weir.sweep(given, "tp=1,2")  # type: ignore[arg-type]
-    with pytest.raises(weir.InputError, match="grid has <weir.Schedule 1f1b: 4 ranks>"):
+    with pytest.raises(weir.InputError, match="--grid is <weir.Schedule 1f1b: 4 ranks>"):
         weir.sweep(given, {"schedule": [weir.schedule("1f1b", 4, 8)]})
 
 
@@ -113,6 +158,23 @@ def test_values_of_a_grid_may_be_arrays(given: weir.Scenario) -> None:
     numpy = pytest.importorskip("numpy")
     points = weir.sweep(given, {"num_microbatches": numpy.array([4, 8])})
     assert [point["num_microbatches"] for point in points] == [4, 8]
+
+
+def test_sweeps_can_be_copied(given: weir.Scenario) -> None:
+    points = weir.sweep(given, {"num_microbatches": [4, 8], "schedule": "1f1b,zb-h1"})
+    assert points.folder is None
+    for copied in (copy.deepcopy(points), pickle.loads(pickle.dumps(points))):
+        assert copied.to_dict() == points.to_dict() and copied.draw() == points.draw()
+    with pytest.raises(weir.InputError) as caught:
+        points.draw(fields="tp,pp")
+    assert "/weir-" not in str(caught.value)
+    assert "/weir-" not in str(points.to_dict())
+
+
+def test_values_of_a_grid_may_be_switches() -> None:
+    points = weir.sweep("llama-3-70b-64-h100", {"sequence_parallel": [True, False]},
+                        method="fast", gbs=16)
+    assert [point["sequence_parallel"] for point in points] == [True, False]
 
 
 def test_validate(tmp_path: typing.Any) -> None:
@@ -124,6 +186,18 @@ def test_validate(tmp_path: typing.Any) -> None:
     assert checked.rows[0]["predicted"] == pytest.approx(expected, rel=1e-9)
     assert checked.statistics[0]["count"] == 2
     assert "<svg" in checked.draw()
+    assert repr(checked) == "<weir.Validation of 2 runs>" and not checked.warnings
+
+
+def test_runs_that_cannot_be_simulated_are_warnings(tmp_path: typing.Any) -> None:
+    pandas = pytest.importorskip("pandas")
+    runs = pandas.DataFrame({"tp": [4, -1], "pp": 8, "dp": 2, "gbs": [128, 64],
+                             "step_seconds": [18.0, 9.5]})
+    checked = weir.validate(runs, "llama-3-70b-64-h100")
+    assert repr(checked) == "<weir.Validation of 1 of 2 runs>" and len(checked.rows) == 1
+    (warning,) = checked.warnings
+    assert warning.startswith("line 3 could not be simulated: measured:3: tp is -1")
+    assert "tp is -1" in checked._repr_html_()
 
 
 def test_catalog() -> None:

@@ -80,6 +80,9 @@ def test_data_parallel_size_follows_from_the_gpus() -> None:
 def test_result_views(given: weir.Scenario, tmp_path: typing.Any) -> None:
     result = weir.simulate(given)
     assert result.schedule == "1f1b"
+    assert repr(result) == "<weir.Result given 1f1b: 33 s>"
+    given.name = None
+    assert repr(weir.simulate(given, timeline=False)) == "<weir.Result 1f1b: 33 s>"
     assert result.to_dict()["batch_seconds"] == result.step_seconds
     assert result.pipeline_parallel == 4 and "pipeline_parallel" in dir(result)
     with pytest.raises(AttributeError, match="no 'speed'"):
@@ -97,6 +100,23 @@ def test_result_views(given: weir.Scenario, tmp_path: typing.Any) -> None:
     with pytest.raises(ValueError, match="timeline=True"):
         without.draw()
     assert "<svg" not in without._repr_html_()
+
+
+def test_files_are_replaced(given: weir.Scenario, tmp_path: typing.Any) -> None:
+    """All methods that write files make folders and replace files of others."""
+    result = weir.simulate(given)
+    schedule = weir.schedule("1f1b", 2, 3)
+    for write, name in ((result.save, "a.pb"), (result.trace, "a.json"),
+                        (result.report, "a.html"), (result.draw().save, "a.svg"),
+                        (schedule.save, "a.csv"), (given.save, "a.textproto")):
+        path = tmp_path / "new" / name.partition(".")[2] / name
+        for _ in range(2):
+            write(path)
+            assert path.stat().st_size > 20
+            path.write_text("of someone else")
+        with pytest.raises(weir.InputError) as caught:
+            write(path / name)
+        assert caught.value.file == str(path / name)
 
 
 def test_pandas(given: weir.Scenario) -> None:
@@ -123,10 +143,12 @@ def test_compare(given: weir.Scenario) -> None:
     assert len(runs.to_dict()) == 3 and "<table>" in runs._repr_html_()
 
 
-def test_compare_accepts_one_text(given: weir.Scenario) -> None:
+def test_compare_accepts_other_forms(given: weir.Scenario) -> None:
     both = weir.compare(given, "1f1b,gpipe")
     assert [result.schedule for result in both] == ["1f1b", "gpipe"]
     assert both["gpipe"].schedule == "gpipe"
+    numpy = pytest.importorskip("numpy")
+    assert len(weir.compare(given, numpy.array(["1f1b", "gpipe"]))) == 2
     one = weir.compare(given, weir.schedule("1f1b", 4, 8))
     assert repr(one).startswith("<weir.Comparison of 1 schedule>")
 

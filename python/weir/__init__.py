@@ -21,6 +21,7 @@ from weir.errors import (
     MissingError,
     NegativeResultError,
     Problem,
+    ScenarioWarning,
     WeirError,
 )
 from weir.messages import (
@@ -61,6 +62,7 @@ __all__ = [
     "Problem",
     "Result",
     "Scenario",
+    "ScenarioWarning",
     "Schedule",
     "SweepResult",
     "Training",

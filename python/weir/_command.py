@@ -5,52 +5,108 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import numbers
 import os
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from typing import Any, Callable, Iterator, List, Mapping, Optional, Sequence, Union
+from types import MappingProxyType
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    Optional,
+    Sequence,
+    Union,
+)
 
 from weir import _core
-from weir.errors import WeirError, error_of, raise_for, replace_in
+from weir.errors import InputError, WeirError, error_of, raise_for, replace_in
 
 Flag = Union[None, bool, int, float, str, "os.PathLike[str]", Sequence[Any], Mapping[str, Any]]
 
 
-def _text_of(value: Any) -> str:
+# Maps flags that no function has to what Python has instead.
+_OUTPUT_FLAGS = {
+    "help": "help() of the function",
+    "version": "weir.__version__",
+    "color": "no flag, since messages have no colors",
+    "format": "to_dict() or to_pandas() of the result",
+    "message_format": "weir.WeirError.problems",
+    "wide": "to_dict() or to_pandas() of the result",
+}
+
+
+def text_of(name: str, value: Any) -> str:
+    """Returns the value of a flag or of an axis as on the command line."""
+    # Converts arrays and scalars of NumPy and columns of pandas.
+    value = value.tolist() if hasattr(value, "tolist") else value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, float):
-        return repr(value)
+    if isinstance(value, os.PathLike):
+        value = os.fspath(value)
     if isinstance(value, Mapping):
-        return ",".join(f"{key}={_text_of(item)}" for key, item in value.items())
-    if isinstance(value, (list, tuple)):
-        return ",".join(_text_of(item) for item in value)
-    return str(os.fspath(value)) if isinstance(value, os.PathLike) else str(value)
+        return ",".join(f"{key}={text_of(name, item)}" for key, item in value.items())
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return ",".join(text_of(name, item) for item in value)
+    if not isinstance(value, (str, numbers.Number)):
+        raise InputError(
+            f"flags: {name} is {value!r}, expected text, a number, a path or several of "
+            "them; schedules have save(), which writes a file",
+            2,
+        )
+    return str(value)
 
 
-def arguments_of(flags: Mapping[str, Flag]) -> List[str]:
+def checked_text(what: str, text: str, expected: str) -> str:
+    """Returns the text if a command line can have it."""
+    if not text or "\0" in text:
+        raise InputError(f"{what} is {text!r}, expected {expected}", 2)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is {text!r}, expected text in UTF-8", 2) from None
+    return text
+
+
+def arguments_of(
+    flags: Mapping[str, Flag], instead: Mapping[str, str] = MappingProxyType({})
+) -> List[str]:
     """Returns the command line of keyword arguments.
 
     `pp=8` is `--pp 8`, `sequence_parallel=True` is `--sequence-parallel`,
     `schedule=["1f1b", "zb-h1"]` is `--schedule 1f1b,zb-h1`,
     `set={"runtime.x": 1}` is `--set runtime.x=1`, and None is not given.
+    Refuses the flags that `instead` names; its values say what to use.
     """
-    arguments = []
+    refused = {**_OUTPUT_FLAGS, **instead}
+    arguments, problems = [], []
     for name, value in flags.items():
         if value is None:
             continue
-        flag = "--" + name.rstrip("_").replace("_", "-")
-        if value is True:
+        name = name.rstrip("_").replace("-", "_")
+        flag = "--" + name.replace("_", "-")
+        if name in refused:
+            problems.append(f"flags: {flag} is {value!r}, expected {refused[name]}")
+        elif value is True:
             arguments.append(flag)
         else:
-            text = _text_of(value)
-            if not text or "\0" in text:
-                raise error_of(2, f"{flag} is {text!r}, expected a value")
-            arguments.append(f"{flag}={text}")
+            try:
+                text = checked_text(f"flags: {flag}", text_of(flag, value), "a value")
+                arguments.append(f"{flag}={text}")
+            except InputError as error:
+                problems.append(str(error))
+    if problems:
+        raise InputError("\n".join(problems), 2)
     return arguments
+
+
+_EXPECTED_NAME = "a preset or a file; options are keyword arguments"
 
 
 def name_argument(name: "Union[str, os.PathLike[str]]") -> str:
@@ -58,14 +114,9 @@ def name_argument(name: "Union[str, os.PathLike[str]]") -> str:
 
     Raises an error for what the command line would read as an option.
     """
-    text = os.fspath(name)
-    if not text or text.startswith("-") or "\0" in text:
-        raise error_of(
-            2,
-            f"the name is {text!r}, expected a preset or a file; options are keyword "
-            "arguments",
-        )
-    return text
+    if not isinstance(name, (str, os.PathLike)) or str(name).startswith("-"):
+        raise InputError(f"the name is {name!r}, expected {_EXPECTED_NAME}", 2)
+    return checked_text("the name", os.fspath(name), _EXPECTED_NAME)
 
 
 def run_here(arguments: Sequence[str], negative: bool = False) -> "tuple[str, str]":
@@ -135,6 +186,7 @@ class Worker:
             return self._process.stdout.read().decode()
         except BaseException:
             self.kill()
+            self.close()
             raise
 
     def interrupt(self) -> None:
@@ -152,19 +204,19 @@ class Worker:
                 os.killpg(self._process.pid, number)
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(timeout=seconds)
-        self._close()
 
-    def _close(self) -> None:
+    def close(self) -> None:
+        """Closes the files. No other thread may be reading."""
         if self._process.stdout is not None:
             self._process.stdout.close()
+        self._err.close()
 
     def finish(self) -> "tuple[int, str]":
         """Waits for the end; returns the exit code and standard error."""
         code = self._process.wait()
-        self._close()
         self._err.seek(0)
         err = self._err.read().decode(errors="replace")
-        self._err.close()
+        self.close()
         if code < 0 and code != -signal.SIGINT:
             name = signal.Signals(-code).name
             raise error_of(70, f"a worker process of weir was ended by {name}\n{err}")
@@ -194,6 +246,14 @@ def temporary_folder() -> Iterator[str]:
 
 
 @contextlib.contextmanager
+def _shown_as(path: str, name: str) -> Iterator[None]:
+    try:
+        yield
+    except WeirError as error:
+        raise replace_in(error, path, name) from None
+
+
+@contextlib.contextmanager
 def named_text(name: str, text: Union[str, bytes]) -> Iterator[str]:
     """Yields the path of a file with this name and text.
 
@@ -201,13 +261,19 @@ def named_text(name: str, text: Union[str, bytes]) -> Iterator[str]:
     """
     with temporary_folder() as folder:
         path = os.path.join(folder, name)
-        with open(path, "wb") as file:
-            file.write(text.encode() if isinstance(text, str) else text)
-        try:
+        write_file(path, text)
+        with _shown_as(path, name.partition(".")[0]):
             yield path
-        except WeirError as error:
-            stem = name.partition(".")[0]
-            raise replace_in(error, path, stem) from None
+
+
+@contextlib.contextmanager
+def named_folder(name: str) -> Iterator[str]:
+    """Yields the path of a new folder with this name, which errors show instead."""
+    with temporary_folder() as folder:
+        path = os.path.join(folder, name)
+        os.mkdir(path)
+        with _shown_as(path, name):
+            yield path
 
 
 def read_bytes(path: str) -> bytes:
@@ -216,14 +282,29 @@ def read_bytes(path: str) -> bytes:
         return file.read()
 
 
+def write_file(path: "Union[str, os.PathLike[str]]", contents: Union[str, bytes]) -> None:
+    """Writes a file, as commands do: makes its folder and replaces an existing file."""
+    name = os.fspath(path)
+    try:
+        os.makedirs(os.path.dirname(name) or ".", exist_ok=True)
+        with open(name, "wb") as file:
+            file.write(contents.encode() if isinstance(contents, str) else contents)
+    except OSError as error:
+        raise InputError(f"{name}: cannot be written: {error.strerror}", 2) from None
+
+
 __all__ = [
     "Flag",
     "Worker",
     "arguments_of",
+    "checked_text",
     "name_argument",
+    "named_folder",
     "named_text",
     "read_bytes",
     "run_here",
     "run_worker",
     "temporary_folder",
+    "text_of",
+    "write_file",
 ]

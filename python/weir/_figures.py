@@ -6,7 +6,14 @@ from __future__ import annotations
 import os
 from typing import Sequence, Union
 
-from weir._command import Flag, arguments_of, named_text, run_worker, temporary_folder
+from weir._command import (
+    Flag,
+    arguments_of,
+    named_text,
+    run_worker,
+    temporary_folder,
+    write_file,
+)
 from weir.errors import InputError
 
 Path = Union[str, "os.PathLike[str]"]
@@ -27,8 +34,10 @@ class Figure(str):
                 "writes PDF and PNG",
                 2,
             )
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(self)
+        write_file(path, self)
+
+
+INSTEAD = {"output": "Figure.save(path)"}
 
 
 def draw(arguments: Sequence[str], **flags: Flag) -> Figure:
@@ -36,7 +45,7 @@ def draw(arguments: Sequence[str], **flags: Flag) -> Figure:
     with temporary_folder() as folder:
         path = os.path.join(folder, "figure.svg")
         run_worker(
-            ["draw", *arguments, "--output", path, "--quiet", *arguments_of(flags)]
+            ["draw", *arguments, "--output", path, "--quiet", *arguments_of(flags, INSTEAD)]
         )
         with open(path, encoding="utf-8") as file:
             return Figure(file.read())

@@ -4,14 +4,16 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import html
 import json
+import numbers
 import os
 import re
-from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union, overload
+from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Union, cast, overload
 
 from weir import _figures
-from weir._command import Flag, arguments_of, name_argument, named_text, run_here
+from weir._command import Flag, arguments_of, name_argument, named_text, run_here, write_file
 from weir._values import counted
 from weir.errors import InputError, messages_of
 
@@ -104,6 +106,19 @@ def _texts_of(actions: Iterable[Action], rank: int) -> List[str]:
     return [_text_of(action, rank) for action in actions]
 
 
+def _check_count(name: str, value: Any) -> None:
+    if not isinstance(value, numbers.Integral) or value < 1:
+        raise InputError(f"schedule: {name} is {value!r}, expected a whole number from 1", 2)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """Returns the name of a function, or of the class of another callable."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    name: str = getattr(function, "__name__", type(function).__name__)
+    return name.replace("_", "-")
+
+
 class Schedule:
     """A schedule as data. Actions have PyTorch's text form: 2F0 is the forward
     of microbatch 0 in stage 2; B is its backward, I and W are the two parts."""
@@ -128,8 +143,10 @@ class Schedule:
     ) -> "Schedule":
         """Returns the schedule whose rank r runs
         `function(r, num_ranks, num_microbatches)`."""
+        _check_count("num_ranks", num_ranks)
+        _check_count("num_microbatches", num_microbatches)
         ranks = [function(rank, num_ranks, num_microbatches) for rank in range(num_ranks)]
-        return cls(ranks, name or function.__name__.replace("_", "-"))
+        return cls(ranks, name or _name_of(function))
 
     @classmethod
     def load(cls, name_or_path: Path, **flags: Flag) -> "Schedule":
@@ -162,8 +179,8 @@ class Schedule:
 
     @property
     def file_name(self) -> str:
-        """The name without characters that files should not have."""
-        return re.sub(r"[^\w.-]", "-", self.name) or "schedule"
+        """The beginning of the name, without characters that files should not have."""
+        return re.sub(r"[^\w.-]", "-", self.name)[:60] or "schedule"
 
     def _rows(self) -> str:
         return "".join(",".join(rank) + "\n" for rank in self._ranks)
@@ -229,9 +246,7 @@ class Schedule:
     def save(self, path: Path, **options: bool) -> None:
         """Writes PyTorch's CSV, or JSON if the path ends in .json."""
         json_file = os.fspath(path).endswith(".json")
-        text = self.to_json() if json_file else self.to_csv(**options)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(text)
+        write_file(path, self.to_json() if json_file else self.to_csv(**options))
 
     def timeline(self) -> str:
         """Returns the timeline as text, with passes of equal length."""
@@ -276,11 +291,5 @@ def schedule(
         sizes: Dict[str, Flag] = {"pp": num_ranks, "microbatches": num_microbatches}
         return Schedule.load(source, **{**sizes, **flags})
     if callable(source):
-        if num_ranks is None or num_microbatches is None:
-            raise InputError(
-                "schedule: num_ranks or num_microbatches is None, expected a number, "
-                "for a function",
-                2,
-            )
-        return Schedule.from_function(source, num_ranks, num_microbatches)
+        return Schedule.from_function(source, cast(int, num_ranks), cast(int, num_microbatches))
     return Schedule(source)

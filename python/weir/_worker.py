@@ -9,6 +9,7 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
+import traceback
 from typing import Any
 
 
@@ -21,8 +22,18 @@ def _load(path: str) -> Any:
     return module
 
 
+def _run() -> int:
+    try:
+        return int(_load(sys.argv[2]).worker_main(sys.argv[3:], int(sys.argv[1])))
+    except Exception:
+        # Avoids Python's exit code 1, which means a negative result.
+        traceback.print_exc()
+        return 70
+
+
 if __name__ == "__main__":
-    code = _load(sys.argv[2]).worker_main(sys.argv[3:], int(sys.argv[1]))
+    code = _run()
     # Skips the shutdown of the interpreter, which takes some milliseconds.
     sys.stdout.flush()
+    sys.stderr.flush()
     os._exit(code)

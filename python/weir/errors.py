@@ -73,6 +73,10 @@ class InternalError(WeirError):
     """A bug in weir."""
 
 
+class ScenarioWarning(UserWarning):
+    """A scenario may not describe all of the file from which it was read."""
+
+
 _CLASSES = {1: NegativeResultError, 2: InputError, 3: MissingError}
 
 
@@ -125,5 +129,6 @@ __all__ = [
     "MissingError",
     "NegativeResultError",
     "Problem",
+    "ScenarioWarning",
     "WeirError",
 ]

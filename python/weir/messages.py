@@ -12,6 +12,7 @@ import dataclasses
 import os
 from typing import Literal, Optional, Sequence, Union
 
+from weir._message import Message
 from weir._scenario_methods import ScenarioMethods
 
 Text = Union[str, "os.PathLike[str]"]
@@ -39,7 +40,7 @@ VocabularyParallel = Literal["one_barrier", "two_barriers", "not_sharded"]
 
 
 @dataclasses.dataclass
-class Parallelism:
+class Parallelism(Message):
     """How the model is distributed over GPUs.
 
     Attributes:
@@ -117,7 +118,7 @@ class Parallelism:
 
 
 @dataclasses.dataclass
-class SequenceLengthsUniform:
+class SequenceLengthsUniform(Message):
     """Equally probable lengths.
 
     Attributes:
@@ -130,7 +131,7 @@ class SequenceLengthsUniform:
 
 
 @dataclasses.dataclass
-class SequenceLengthsLogNormal:
+class SequenceLengthsLogNormal(Message):
     """Log-normally distributed lengths.
 
     Attributes:
@@ -143,7 +144,7 @@ class SequenceLengthsLogNormal:
 
 
 @dataclasses.dataclass
-class SequenceLengthsLength:
+class SequenceLengthsLength(Message):
     """At least one with a positive count.
 
     Attributes:
@@ -156,7 +157,7 @@ class SequenceLengthsLength:
 
 
 @dataclasses.dataclass
-class SequenceLengthsHistogram:
+class SequenceLengthsHistogram(Message):
     """Listed lengths.
 
     Attributes:
@@ -167,7 +168,7 @@ class SequenceLengthsHistogram:
 
 
 @dataclasses.dataclass
-class SequenceLengths:
+class SequenceLengths(Message):
     """Lengths of the documents that are packed into a sequence. Documents longer than
     the sequence are cut to its length (docs/packed-sequences.md).
 
@@ -187,7 +188,7 @@ class SequenceLengths:
 
 
 @dataclasses.dataclass
-class Batch:
+class Batch(Message):
     """Sizes of batches and sequences.
 
     Attributes:
@@ -205,7 +206,7 @@ class Batch:
 
 
 @dataclasses.dataclass
-class Lora:
+class Lora(Message):
     """Low-rank adaptation (Hu et al. 2021): the weights of the model are frozen, and
     each adapted linear layer gets two matrices of `rank` columns and rows.
 
@@ -219,7 +220,7 @@ class Lora:
 
 
 @dataclasses.dataclass
-class Training:
+class Training(Message):
     """Number formats, optimizer, ...
 
     Attributes:
@@ -343,7 +344,7 @@ class Training:
 
 
 @dataclasses.dataclass
-class Communication:
+class Communication(Message):
     """How ranks exchange data.
 
     Attributes:
@@ -377,7 +378,7 @@ class Communication:
 
 
 @dataclasses.dataclass
-class GivenCostsStage:
+class GivenCostsStage(Message):
     """One entry for all stages, or one per stage.
 
     Attributes:
@@ -422,7 +423,7 @@ class GivenCostsStage:
 
 
 @dataclasses.dataclass
-class GivenCostsReplica:
+class GivenCostsReplica(Message):
     """The times of each replica of a recorded run, whose GPUs differ. Used instead of
     `stages` if parallelism.data is the number of replicas.
 
@@ -434,7 +435,7 @@ class GivenCostsReplica:
 
 
 @dataclasses.dataclass
-class GivenCosts:
+class GivenCosts(Message):
     """Seconds that are given (--costs) instead of computed from a model and a cluster.
 
     Attributes:
@@ -454,7 +455,7 @@ class GivenCosts:
 
 
 @dataclasses.dataclass
-class SparseIndex:
+class SparseIndex(Message):
     """Selects the keys that each query sees (DeepSeek-V3.2, section 2.1).
 
     Attributes:
@@ -471,7 +472,7 @@ class SparseIndex:
 
 
 @dataclasses.dataclass
-class LatentAttention:
+class LatentAttention(Message):
     """Multi-head latent attention (DeepSeek-V2, section 2.1): queries, and keys with
     values, are projected through narrow latent vectors, each followed by an RMS norm.
     The head size of queries and keys is the sum of the two parts.
@@ -492,7 +493,7 @@ class LatentAttention:
 
 
 @dataclasses.dataclass
-class CompressedAttention:
+class CompressedAttention(Message):
     """Attention with one head of shared keys and values, which are also pooled over
     `ratio` tokens (DeepSeek-V4, compressed sparse and heavily compressed attention).
     Uses head_size, sliding_window and sparse_index of Transformer.
@@ -513,7 +514,7 @@ class CompressedAttention:
 
 
 @dataclasses.dataclass
-class Mamba2:
+class Mamba2(Message):
     """Mamba-2 (Dao and Gu 2024). Inner width: num_heads * head_size.
 
     Attributes:
@@ -536,7 +537,7 @@ class Mamba2:
 
 
 @dataclasses.dataclass
-class DeltaNet:
+class DeltaNet(Message):
     """Gated delta rule (Yang et al. 2025): a matrix of key_head_size x value_head_size
     per value head, updated with every token.
 
@@ -561,7 +562,7 @@ class DeltaNet:
 
 
 @dataclasses.dataclass
-class LightningAttention:
+class LightningAttention(Message):
     """Linear attention with a fixed decay for each head (MiniMax-01, lightning
     attention). Uses num_heads and head_size of Transformer.
 
@@ -573,7 +574,7 @@ class LightningAttention:
 
 
 @dataclasses.dataclass
-class BlockKind:
+class BlockKind(Message):
     """Blocks of the same kind.
 
     Attributes:
@@ -593,7 +594,7 @@ class BlockKind:
 
 
 @dataclasses.dataclass
-class Encoder:
+class Encoder(Message):
     """An encoder of images in front of a language model. It belongs to the layer of the
     embedding. A projector joins neighboring patches and maps them to the hidden size of
     the language model.
@@ -627,7 +628,7 @@ class Encoder:
 
 
 @dataclasses.dataclass
-class Transformer:
+class Transformer(Message):
     """The native short form, and the result of reading a Hugging Face config.json.
 
     Attributes:
@@ -793,7 +794,7 @@ class Transformer:
 
 
 @dataclasses.dataclass
-class Software:
+class Software(Message):
     """Versions as published by the vendor: "580.65.06", "13.0", "2.28.9". Empty:
     unknown.
 
@@ -813,7 +814,7 @@ class Software:
 
 
 @dataclasses.dataclass
-class SlowPart:
+class SlowPart(Message):
     """A part of the cluster that is slower than others of its kind.
 
     Attributes:
@@ -834,7 +835,7 @@ class SlowPart:
 
 
 @dataclasses.dataclass
-class ClusterChanges:
+class ClusterChanges(Message):
     """Changes to a cluster when it is loaded, for what-if questions. 0: as in the
     cluster.
 
@@ -860,7 +861,7 @@ class ClusterChanges:
 
 
 @dataclasses.dataclass
-class FailedLink:
+class FailedLink(Message):
     """Links that have failed. Traffic takes the others.
 
     Attributes:
@@ -879,7 +880,7 @@ class FailedLink:
 
 
 @dataclasses.dataclass
-class BackgroundTraffic:
+class BackgroundTraffic(Message):
     """Traffic of other jobs on links, which leaves the rest of their rate.
 
     Attributes:

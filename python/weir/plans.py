@@ -7,12 +7,13 @@ import contextlib
 import copy
 import json
 import os
+import threading
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Optional, Union
 
 from weir import _figures
 from weir._command import Worker
 from weir._values import Values, counted
-from weir.errors import NegativeResultError, WeirError, messages_of, raise_for
+from weir.errors import NegativeResultError, WeirError, raise_for
 from weir.results import Result, frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -76,82 +77,107 @@ class Plan(Values):
         )
 
 
+_PAPERS = "a search for layouts; weir plan on the command line has the planners of papers"
+_INSTEAD = {
+    "algorithm": _PAPERS,
+    "explain": "rejected layouts of report() of the result",
+    "graph": _PAPERS,
+    "machines": _PAPERS,
+    "report": "report() of the result",
+    "stream": "the plans of the iterator",
+}
+
+
 class Planning(Iterator[Plan]):
     """A search that runs in worker processes.
 
     As an iterator it yields each plan that is better than those before, as soon
     as it is found and before the full simulation confirms it. `result()` waits
     for the end. Ctrl-C ends the search; `stop()` ends it and keeps the best
-    plans so far.
+    plans so far. Threads may share a search; each plan is yielded to one of them.
     """
 
     def __init__(self, scenario: ScenarioLike, flags: Dict[str, Any]):
         self._files = contextlib.ExitStack()
-        self._arguments = self._files.enter_context(arguments_for(scenario, flags))
+        self._arguments = self._files.enter_context(arguments_for(scenario, flags, _INSTEAD))
         command = ["plan", *self._arguments, "--format", "json", "--stream", "--quiet"]
         self._worker = Worker(command)
         self._lines = self._worker.lines()
+        # Guards the reading of lines and the end of the search.
+        self._lock = threading.RLock()
         self._document: Optional[Dict[str, Any]] = None
         self._error: Optional[BaseException] = None
         self._ended = False
         self._stopped = False
+        self._closed = False
 
     def __iter__(self) -> "Planning":
         return self
 
     def __next__(self) -> Plan:
         try:
+            with self._lock:
+                found = self._read()
+        except BaseException:
+            self.close()
+            raise
+        if found is None:
+            raise StopIteration
+        return found
+
+    def _read(self) -> Optional[Plan]:
+        """Returns the next plan, or None after the end."""
+        if not self._ended:
             for line in self._lines:
                 document: Dict[str, Any] = json.loads(self._arguments.shown(line))
                 if "improved" in document:
                     return Plan(document["improved"])
                 self._document = document
-        except BaseException:
-            self.close()
-            raise
-        self._finish()
-        raise StopIteration
+            self._end()
+        if self._error is not None:
+            raise self._error
+        return None
 
-    def _finish(self) -> None:
-        if self._ended:
-            if self._error is not None:
-                raise self._error
-            return
+    def _end(self) -> None:
+        """Waits for the worker, which prints nothing more, and notes its error."""
         self._ended = True
-        code, err = self._worker.finish()
         try:
             with self._files:
-                if self._stopped and self._document is None and code in (130, -2):
-                    raise NegativeResultError("the search was stopped before it found a plan", 1)
+                code, err = self._worker.finish()
                 # After stop(), the best plans so far are the result.
-                raise_for(0 if self._document is not None else code, err)
+                if self._document is None:
+                    if self._stopped and code in (130, -2):
+                        code, err = 1, "error: the search was stopped before it found a plan"
+                    raise_for(code or 70, self._arguments.shown(err))
         except (WeirError, KeyboardInterrupt) as error:
             self._error = error
-            raise
-        if self._document is None:
-            raise WeirError(messages_of(err)[0] or "the search printed no result")
+        if self._closed:
+            self._error = NegativeResultError("the search was closed before its end", 1)
 
     def stop(self) -> "PlanReport":
         """Ends the search and returns the best plans so far.
 
-        Raises NegativeResultError if it has found none.
+        Raises NegativeResultError if it has found none. May be called while
+        another thread iterates or waits for the result, which then ends, too.
         """
         self._stopped = True
         self._worker.interrupt()
         return self.result()
 
     def close(self) -> None:
-        """Ends the search without a result."""
-        if not self._ended:
-            self._ended = True
-            self._worker.kill()
-            self._files.close()
+        """Ends the search without a result, unless it has ended."""
+        if self._ended:
+            return
+        self._closed = True
+        self._worker.kill()
+        with self._lock:
+            if not self._ended:
+                self._end()
 
     def result(self) -> "PlanReport":
         """Waits for the end and returns the best plans."""
         for _ in self:
             pass
-        self._finish()
         assert self._document is not None
         return PlanReport(self._document)
 

@@ -18,7 +18,7 @@ from typing import (
 )
 
 from weir import _figures
-from weir._command import Flag, named_text, run_worker
+from weir._command import Flag, arguments_of, named_text, run_worker, write_file
 from weir._values import Values, counted
 
 if TYPE_CHECKING:
@@ -49,6 +49,11 @@ def table_html(rows: Sequence[Dict[str, Any]], columns: Sequence[str]) -> str:
         for row in rows
     )
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def warnings_html(warnings: Sequence[str]) -> str:
+    """Returns one paragraph per warning."""
+    return "".join(f"<p>warning: {html.escape(warning)}</p>" for warning in warnings)
 
 
 class Result(Values):
@@ -141,24 +146,21 @@ class Result(Values):
 
     def trace(self, path: Path, **flags: Flag) -> None:
         """Writes the timeline: .pftrace (ui.perfetto.dev), .json or .svg."""
-        from weir._command import arguments_of
-
+        options = arguments_of(flags, {"output": "the path as first argument"})
         with named_text("result.pb", self._file()) as stored:
-            run_worker(
-                ["trace", stored, "--output", os.fspath(path), *arguments_of(flags)]
-            )
+            run_worker(["trace", stored, "--output", os.fspath(path), "--force", *options])
 
     def save(self, path: Path) -> None:
         """Writes the file that `weir simulate --out` writes."""
-        with open(path, "wb") as file:
-            file.write(self._file())
+        write_file(path, self._file())
 
     def __repr__(self) -> str:
+        name = f"{self.name} {self.schedule}".strip()
+        # Leaves out the memory of given costs that have no bytes.
+        peak = self.peak_memory_bytes
+        memory = f", {peak / 2**30:.4g} GiB" if peak > 0 else ""
         fits = "" if self.fits_memory else ", does not fit in memory"
-        return (
-            f"<weir.Result {self.name} {self.schedule}: {self.step_seconds:.6g} s, "
-            f"{self.peak_memory_bytes / 2**30:.4g} GiB{fits}>"
-        )
+        return f"<weir.Result {name}: {self.step_seconds:.6g} s{memory}{fits}>"
 
     _SUMMARY = (
         ("step_seconds", "batch_seconds"),
@@ -183,9 +185,7 @@ class Result(Values):
         text = f"<p><b>{html.escape(self.name)}</b></p>{text}"
         if self._stored is not None:
             text += str(self.draw())
-        return text + "".join(
-            f"<p>warning: {html.escape(warning)}</p>" for warning in self._warnings
-        )
+        return text + warnings_html(self._warnings)
 
 
 class Comparison(Sequence[Result]):

@@ -6,7 +6,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Union
+import tempfile
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
 
 from weir import _core, _figures
 from weir._command import (
@@ -19,7 +20,8 @@ from weir._command import (
     temporary_folder,
 )
 from weir._core import Estimate
-from weir.errors import InputError, error_of, messages_of
+from weir._scenario_methods import NOT_OF_SCENARIOS, scenario_of
+from weir.errors import InputError, WeirError, error_of, messages_of, raise_for
 from weir.messages import Scenario
 from weir.results import Comparison, Result
 from weir._schedules import Schedule
@@ -48,6 +50,12 @@ class Arguments(List[str]):
 def _with_files(stack: contextlib.ExitStack, arguments: Arguments, value: Any) -> Any:
     """Replaces schedules by files that hold them."""
     if isinstance(value, Schedule):
+        if "," in tempfile.gettempdir():
+            raise InputError(
+                f"schedule: TMPDIR is {tempfile.gettempdir()!r}, expected a folder without "
+                "a comma, which separates schedules",
+                2,
+            )
         file = named_text(f"{value.file_name}.json", value.to_json())
         path = stack.enter_context(file)
         arguments.add_file(path, value.name)
@@ -58,8 +66,11 @@ def _with_files(stack: contextlib.ExitStack, arguments: Arguments, value: Any) -
 
 
 @contextlib.contextmanager
-def arguments_for(scenario: ScenarioLike, flags: Dict[str, Any]) -> Iterator[Arguments]:
-    """Yields the arguments that name a scenario and its flags."""
+def arguments_for(
+    scenario: ScenarioLike, flags: Dict[str, Any], instead: Mapping[str, str]
+) -> Iterator[Arguments]:
+    """Yields the arguments that name a scenario and its flags, except those that
+    `instead` names; see arguments_of."""
     with contextlib.ExitStack() as stack:
         arguments = Arguments()
         flags = {
@@ -72,8 +83,19 @@ def arguments_for(scenario: ScenarioLike, flags: Dict[str, Any]) -> Iterator[Arg
             arguments.add_file(path, "scenario")
         elif scenario is not None:
             arguments.append(name_argument(scenario))
-        arguments.extend(arguments_of(flags))
+        arguments.extend(arguments_of(flags, instead))
         yield arguments
+
+
+# Maps flags of the output to what Python has instead.
+_OF_RESULTS = {
+    "columns": "to_dict() or to_pandas() of the result",
+    "ranks": "an argument of draw() or trace() of the result",
+    "replica": "an argument of trace() of the result",
+    "report": "report() of the result",
+    "timeline": "draw() of the result",
+    "trace": "trace() of the result",
+}
 
 
 def simulate(scenario: ScenarioLike = None, *, timeline: bool = True, **flags: Any) -> Result:
@@ -83,14 +105,19 @@ def simulate(scenario: ScenarioLike = None, *, timeline: bool = True, **flags: A
     `weir simulate`, with underscores; `schedule` may also be a weir.Schedule.
     Without `timeline`, the result cannot be drawn, but needs less memory.
     """
-    with temporary_folder() as folder, arguments_for(scenario, flags) as arguments:
+    instead = {
+        **_OF_RESULTS,
+        "method": "weir.estimate() for the fast method",
+        "out": "save() of the result",
+    }
+    with temporary_folder() as folder, arguments_for(scenario, flags, instead) as arguments:
         command = ["simulate", *arguments, "--format", "json", "--quiet"]
         path = os.path.join(folder, "result.pb")
         if timeline:
             command += ["--out", path]
         out, err = run_worker(command, negative=True)
         if not out:
-            raise error_of(1, arguments.shown(messages_of(err)[0]))
+            raise_for(1, arguments.shown(err))
         document = json.loads(arguments.shown(out))
         stored = read_bytes(path) if timeline else None
     return Result(document["result"], stored, document["warnings"])
@@ -111,28 +138,29 @@ def compare(
     if isinstance(schedules, (str, Schedule)):
         schedules = [schedules]
     if schedules is not None:
-        if not schedules:
-            raise InputError("compare: schedules is empty, expected at least one", 2)
         flags = {**flags, "schedule": list(schedules)}
-    with temporary_folder() as folder, arguments_for(scenario, flags) as arguments:
+        if not flags["schedule"]:
+            raise InputError("compare: schedules is empty, expected at least one", 2)
+    instead = {**_OF_RESULTS, "out": "save() of the result of weir.simulate()"}
+    with temporary_folder() as folder, arguments_for(scenario, flags, instead) as arguments:
         path = os.path.join(folder, "results.pb")
         command = ["compare", *arguments, "--format", "json", "--out", path, "--quiet"]
         out, err = run_worker(command, negative=True, partial=True)
-        refused = arguments.shown(messages_of(err)[0])
+        err = arguments.shown(err)
         if not out:
-            raise error_of(1, refused)
+            raise_for(1, err)
         document = json.loads(arguments.shown(out))
         results = [Result(values) for values in document["results"]]
-        warnings = [*document["warnings"], *refused.splitlines()]
+        warnings = [*document["warnings"], *messages_of(err)[0].splitlines()]
         return Comparison(results, warnings, read_bytes(path))
 
 
-def _loaded(scenario: ScenarioLike, flags: Dict[str, Any]) -> Scenario:
-    if isinstance(scenario, Scenario):
-        return scenario.with_flags(**flags) if flags else scenario
-    if scenario is None:
-        return Scenario.from_flags(**flags)
-    return Scenario.load(scenario, **flags)
+def _estimate_with(scenario: ScenarioLike, flags: Dict[str, Any]) -> Estimate:
+    with arguments_for(scenario, flags, NOT_OF_SCENARIOS) as arguments:
+        try:
+            return estimate(scenario_of(arguments))
+        except WeirError as error:
+            raise error_of(error.exit_code, arguments.shown(str(error))) from None
 
 
 def estimate(scenario: ScenarioLike = None, **flags: Any) -> Estimate:
@@ -141,8 +169,8 @@ def estimate(scenario: ScenarioLike = None, **flags: Any) -> Estimate:
     The values equal those of `simulate` to 1e-9. Scenarios that share model and
     cluster are estimated faster: pass a weir.Scenario and no flags.
     """
-    if type(scenario) is not Scenario or flags:
-        scenario = _loaded(scenario, flags)
+    if not isinstance(scenario, Scenario) or flags:
+        return _estimate_with(scenario, flags)
     try:
         return _core.estimate(scenario)
     except _core.StatusError as error:
@@ -157,7 +185,12 @@ def estimates(scenarios: Iterable[Scenario]) -> List[Estimate]:
         raise error_of(*error.args) from None
 
 
-def draw(scenario: ScenarioLike = None, kind: Optional[str] = None, **flags: Any) -> _figures.Figure:
+def draw(
+    scenario: Union[ScenarioLike, Schedule] = None, kind: Optional[str] = None, **flags: Any
+) -> _figures.Figure:
     """Draws a figure of a schedule, a scenario or a stored file (`weir draw`)."""
-    with arguments_for(scenario, {"kind": kind, **flags}) as arguments:
+    flags = {"kind": kind, **flags}
+    if isinstance(scenario, Schedule):
+        return scenario.draw(**flags)
+    with arguments_for(scenario, flags, _figures.INSTEAD) as arguments:
         return _figures.draw(arguments)

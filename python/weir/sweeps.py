@@ -6,13 +6,19 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from typing import TYPE_CHECKING, Any, Dict, Iterable, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 from weir import _figures
-from weir._command import arguments_of, run_worker, temporary_folder
+from weir._command import (
+    arguments_of,
+    named_folder,
+    read_bytes,
+    run_worker,
+    text_of,
+    write_file,
+)
 from weir._values import counted
 from weir.errors import InputError
-from weir._schedules import Schedule
 from weir.results import frame_of, table_html
 from weir.simulation import ScenarioLike, arguments_for
 
@@ -24,34 +30,33 @@ Axis = Union[str, int, float, Sequence[Any]]
 
 
 def _grid(axes: Mapping[str, Axis]) -> str:
-    def text(value: Any) -> str:
-        if isinstance(value, Schedule):
-            raise InputError(
-                f"sweep: grid has {value!r}, expected names or files of schedules; "
-                "Schedule.save() writes a file",
-                2,
-            )
-        # Arrays of NumPy and columns of pandas, too.
-        if isinstance(value, Iterable) and not isinstance(value, (str, os.PathLike)):
-            return ",".join(text(one) for one in value)
-        return str(value)
-
     if not isinstance(axes, Mapping):
         raise InputError(
             f'sweep: grid is {axes!r}, expected names and their values, as in {{"tp": [1, 2]}}',
             2,
         )
-    return ",".join(f"{name}={text(values)}" for name, values in axes.items())
+    return text_of("--grid", axes)
 
 
 class SweepResult:
-    """The points of a sweep."""
+    """The points of a sweep. `folder` has their files, or is None."""
 
-    def __init__(self, document: Dict[str, Any], folder: str, files: contextlib.ExitStack):
+    def __init__(self, document: Dict[str, Any], folder: Optional[str], files: Dict[str, bytes]):
         self._document = document
         self._values: Dict[str, Any] = document["result"]
-        self._files = files  # the folder, if it is temporary
+        self._files = files  # those of a temporary folder
         self.folder = folder
+
+    @contextlib.contextmanager
+    def _folder(self) -> Iterator[str]:
+        """Yields the folder of the sweep, or a copy of the temporary one."""
+        if self.folder is not None:
+            yield self.folder
+            return
+        with named_folder("sweep") as path:
+            for name, contents in self._files.items():
+                write_file(os.path.join(path, name), contents)
+            yield path
 
     @property
     def points(self) -> List[Dict[str, Any]]:
@@ -75,11 +80,13 @@ class SweepResult:
     def draw(self, **flags: Any) -> _figures.Figure:
         """Returns a heat map; flags are those of `weir draw`, such as
         `fields="tp,pp"`."""
-        return _figures.draw([self.folder], kind="heatmap", **flags)
+        with self._folder() as folder:
+            return _figures.draw([folder], kind="heatmap", **flags)
 
     def report(self, path: Path) -> None:
         """Writes an HTML page with heat maps of all points."""
-        run_worker(["collect", self.folder, "--report", os.fspath(path), "--force"])
+        with self._folder() as folder:
+            run_worker(["collect", folder, "--report", os.fspath(path), "--force"])
 
     def __len__(self) -> int:
         return len(self._values["points"])
@@ -99,6 +106,13 @@ class SweepResult:
         return table_html(rows, list(rows[0]) if rows else [])
 
 
+_INSTEAD = {
+    "out": "folder=, which keeps the points",
+    "report": "report() of the result",
+    "slurm": "the program weir on the command line, which jobs can start",
+}
+
+
 def sweep(
     scenario: ScenarioLike = None,
     grid: Optional[Mapping[str, Axis]] = None,
@@ -114,22 +128,18 @@ def sweep(
     points are kept, and `resume=True` continues. Other flags are those of
     `weir sweep`.
     """
-    files = contextlib.ExitStack()
     with contextlib.ExitStack() as stack:
         if folder is None:
-            path = os.path.join(files.enter_context(temporary_folder()), "sweep")
+            path = stack.enter_context(named_folder("sweep"))
         else:
             path = os.fspath(folder)
-        arguments = stack.enter_context(arguments_for(scenario, flags))
+        arguments = stack.enter_context(arguments_for(scenario, flags, _INSTEAD))
         base = [] if scenario is None else ["--scenario"]
         own = {"grid": _grid(grid) if grid else None, "method": method, "out": path}
         command = ["sweep", *base, *arguments, *arguments_of(own), "--quiet"]
-        try:
-            run_worker(command, negative=True)
-            out, _ = run_worker(
-                ["collect", path, "--format", "json"]
-            )
-        except BaseException:
-            files.close()
-            raise
-    return SweepResult(json.loads(out), path, files)
+        run_worker(command, negative=True)
+        out, _ = run_worker(["collect", path, "--format", "json"])
+        document = json.loads(arguments.shown(out))
+        names = os.listdir(path) if folder is None else []
+        files = {name: read_bytes(os.path.join(path, name)) for name in names}
+    return SweepResult(document, None if folder is None else path, files)

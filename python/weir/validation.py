@@ -3,13 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from typing import TYPE_CHECKING, Any, Dict, List, Union
 
 from weir import _figures
 from weir._command import arguments_of, name_argument, named_text, run_worker
-from weir.results import frame_of, table_html
+from weir._values import counted
+from weir.results import frame_of, table_html, warnings_html
 from weir.simulation import ScenarioLike, arguments_for
 
 if TYPE_CHECKING:
@@ -38,8 +40,13 @@ class Validation:
 
     @property
     def warnings(self) -> List[str]:
-        """What to know before relying on the comparison."""
-        return list(self._document["warnings"])
+        """What to know before relying on the comparison, such as runs that could
+        not be simulated."""
+        skipped = [
+            f"line {run['line']} could not be simulated: {run['reason']}"
+            for run in self._values["skipped"]
+        ]
+        return [*self._document["warnings"], *skipped]
 
     def to_dict(self) -> Dict[str, Any]:
         """Returns the "result" of `weir validate --format json`."""
@@ -54,11 +61,19 @@ class Validation:
         return _figures.draw_file("errors.csv", self._csv, kind="errors", **flags)
 
     def __repr__(self) -> str:
-        return f"<weir.Validation of {self._values['num_runs']} runs>"
+        runs = counted(self._values["num_runs"], "run")
+        skipped = len(self._values["skipped"])
+        if skipped > 0:
+            runs = f"{self._values['num_runs'] - skipped} of {runs}"
+        return f"<weir.Validation of {runs}>"
 
     def _repr_html_(self) -> str:
         rows = self.rows
-        return table_html(rows, list(rows[0]) if rows else [])
+        text = table_html(rows, list(rows[0]) if rows else [])
+        return text + warnings_html(self.warnings)
+
+
+_INSTEAD = {"all": "rows of the result"}
 
 
 def validate(measured: Any, scenario: ScenarioLike = None, **flags: Any) -> Validation:
@@ -68,16 +83,17 @@ def validate(measured: Any, scenario: ScenarioLike = None, **flags: Any) -> Vali
     docs/check-your-own-runs.md. Settings that its rows do not give come from the
     scenario and from flags of `weir validate`.
     """
-    if hasattr(measured, "to_csv"):
-        with named_text("measured.csv", measured.to_csv(index=False)) as path:
-            return validate(path, scenario, **flags)
-    with arguments_for(scenario, {}) as arguments:
+    with arguments_for(scenario, {}, {}) as arguments, contextlib.ExitStack() as stack:
+        if hasattr(measured, "to_csv"):
+            table = measured.to_csv(index=False)
+            measured = stack.enter_context(named_text("measured.csv", table))
+            arguments.add_file(measured, "measured")
         if arguments:
             flags = {"scenario": arguments[0], **flags}
-        command = ["validate", *arguments_of({"measured": measured, **flags})]
+        command = ["validate", *arguments_of({"measured": measured, **flags}, _INSTEAD)]
         out, _ = run_worker([*command, "--format", "json"], negative=True)
         csv, _ = run_worker([*command, "--format", "csv"], negative=True)
-    return Validation(json.loads(out), csv)
+    return Validation(json.loads(arguments.shown(out)), arguments.shown(csv))
 
 
 def report(stored: Path, path: Path) -> None:
