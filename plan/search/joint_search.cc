@@ -294,9 +294,8 @@ PlanReport StartReport(const Space& space, const PlanRequest& request) {
 
 // What a search starts from.
 struct SearchStart {
-  std::vector<Plan> plans;     // seeds
-  std::string first;           // the first plan found, for progress
-  std::optional<Score> score;  // of that plan
+  std::vector<Plan> plans;  // seeds
+  std::string first;        // the first plan found, for progress
 };
 
 // Collects the plans to start from: the seeds of the options and, if they can
@@ -314,9 +313,6 @@ absl::StatusOr<SearchStart> FindStart(const Space& space,
   }
   if (quick.ok() && quick->has_value()) {
     start.first = absl::StrCat(BestText(**quick), "; ");
-    start.score =
-        ScoreOf(request.objective(), (*quick)->seconds, (*quick)->bytes,
-                (*quick)->num_gpus, (*quick)->joules);
     if (options.improved) options.improved(RankedAsPlan(**quick));
     start.plans.push_back(SeedOf(**quick));
   }
@@ -364,10 +360,26 @@ Goal GoalOf(const PlanRequest& request, double limit_bytes, size_t num_plans,
   goal.limit_bytes = limit_bytes;
   goal.num_plans = num_plans;
   goal.gap = request.gap();
-  goal.known_score = start.score;
   if (!start.first.empty()) goal.known_plan = start.first;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   return goal;
+}
+
+// The parts of a search do not know what the others have reported.
+SearchOptions OnlyImproving(const SearchOptions& options, Objective objective) {
+  SearchOptions filtered = options;
+  if (!options.improved) return filtered;
+  filtered.improved = [improved = options.improved, objective,
+                       best =
+                           std::optional<Score>()](const Plan& plan) mutable {
+    const Score score =
+        ScoreOf(objective, plan.batch_seconds(), plan.peak_memory_bytes(),
+                static_cast<int>(plan.num_gpus()), plan.joules_per_step());
+    if (best.has_value() && score >= *best) return;
+    best = score;
+    improved(plan);
+  };
+  return filtered;
 }
 
 }  // namespace
@@ -378,7 +390,8 @@ bool MustEnd(const SearchOptions& options) {
 
 absl::StatusOr<PlanReport> SearchPlans(const std::string& label,
                                        const PlanRequest& request,
-                                       const SearchOptions& options) {
+                                       const SearchOptions& all_options) {
+  const SearchOptions options = OnlyImproving(all_options, request.objective());
   ASSIGN_OR_RETURN(const Space space, MakeSpace(label, request));
   PlanReport report = StartReport(space, request);
   const size_t num_plans =

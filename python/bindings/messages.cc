@@ -175,6 +175,13 @@ int EnumOf(const Place& place, py::handle value) {
   return entry->second;
 }
 
+// Returns the name of a message's class in Python.
+std::string ClassName(const Descriptor& type) {
+  return type.containing_type() == nullptr
+             ? type.name()
+             : absl::StrCat(ClassName(*type.containing_type()), type.name());
+}
+
 void Fill(const Place& place, py::handle object, Message* message);
 
 void SetOne(const Place& place, py::handle value, Message* message) {
@@ -236,19 +243,19 @@ void Fill(const Place& place, py::handle object, Message* message) {
   // Much faster than to look for each attribute, as most are None.
   const auto values = py::reinterpret_steal<py::object>(
       PyObject_GenericGetDict(object.ptr(), nullptr));
-  const std::string& type = message->GetDescriptor()->name();
+  const Descriptor& type = *message->GetDescriptor();
   if (!values) {
     PyErr_Clear();
-    Refuse(place, object, absl::StrCat("an instance of ", type));
+    Refuse(place, object, absl::StrCat("an instance of ", ClassName(type)));
   }
-  for (const Attribute& attribute : AttributesOf(*message->GetDescriptor())) {
+  for (const Attribute& attribute : AttributesOf(type)) {
     PyObject* const found =
         PyDict_GetItemWithError(values.ptr(), attribute.name);
     if (found == Py_None) continue;
     if (found == nullptr) {
       PyErr_Clear();
       Refuse(place, object,
-             absl::StrCat("an instance of ", type, ", which has ",
+             absl::StrCat("an instance of ", ClassName(type), ", which has ",
                           attribute.field->name()));
     }
     const auto value = py::reinterpret_borrow<py::object>(found);
@@ -259,12 +266,6 @@ void Fill(const Place& place, py::handle object, Message* message) {
       SetOne(inner, value, message);
     }
   }
-}
-
-std::string ClassName(const Descriptor& type) {
-  return type.containing_type() == nullptr
-             ? type.name()
-             : absl::StrCat(ClassName(*type.containing_type()), type.name());
 }
 
 py::object ValueOf(const Message& message, const FieldDescriptor& field,

@@ -321,6 +321,11 @@ void AddEstimate(py::module_* module) {
       .def("to_dict", &DictOf, "Returns all attributes.")
       .def("to_pandas", &FrameOf,
            "Returns a DataFrame with one row; needs pandas.")
+      .def("__eq__",
+           [](const Estimate& one, const py::object& other) {
+             return py::isinstance<Estimate>(other) &&
+                    StateOf(one).equal(StateOf(other.cast<const Estimate&>()));
+           })
       .def("__repr__", &TextOf)
       .def("_repr_html_", &HtmlOf)
       .def(py::pickle(&StateOf, &EstimateOfState));

@@ -39,6 +39,8 @@ def test_estimates_are_values(llama: weir.Scenario) -> None:
     assert len(values["peak_memory_bytes_by_rank"]) == 8
     for copied in (copy.deepcopy(estimate), pickle.loads(pickle.dumps(estimate))):
         assert copied.to_dict() == values
+        assert copied == estimate
+    assert estimate != weir.estimate(llama, gbs=64) and estimate != values
     assert "<td>18.35</td>" in estimate._repr_html_()
     assert type(estimate).peak_memory_bytes.__doc__
     pandas = pytest.importorskip("pandas")

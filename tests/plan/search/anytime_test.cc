@@ -118,6 +118,31 @@ TEST(AnytimeTest, ReportsPlansThatAreBetterThanThoseBefore) {
   EXPECT_NEAR(result->batch_seconds() / last.batch_seconds(), 1, 1e-9);
 }
 
+// The search of a first plan reports, too.
+TEST(AnytimeTest, ReportsNoPlanTwice) {
+  PlanRequest request = Request();
+  Scenario& base = *request.mutable_scenario();
+  base.clear_transformer();
+  base.set_model("llama-3.1-8b");
+  base.set_cluster("dgx-h100");
+  base.set_num_nodes(8);
+  base.mutable_batch()->set_global_batch_size(256);
+  request.mutable_space()->Clear();
+  request.mutable_space()->add_schedules("1f1b");
+  request.set_patience(0);
+  std::vector<double> seconds;
+  SearchOptions options;
+  options.find_seeds = [](const std::string&) { return std::vector<Plan>(); };
+  options.improved = [&](const Plan& plan) {
+    seconds.push_back(plan.batch_seconds());
+  };
+  ASSERT_TRUE(SearchPlans("test", request, options).ok());
+  ASSERT_GT(seconds.size(), 1u);
+  for (size_t i = 1; i < seconds.size(); ++i) {
+    EXPECT_LT(seconds[i], seconds[i - 1]);
+  }
+}
+
 // Returns the choices in which plans differ, with sizes as one.
 std::vector<std::string> Differences(const Scenario& a, const Scenario& b) {
   std::vector<std::string> names;
