@@ -134,7 +134,8 @@ bool ShowsError(const Command& command) {
   return command.output.has_value() &&
          std::any_of(command.output->begin(), command.output->end(),
                      [](const std::string& line) {
-                       return RE2::PartialMatch(line, "^error( [a-z-]+)?: ");
+                       return RE2::PartialMatch(
+                           line, "^(::error |error( [a-z-]+)?: )");
                      });
 }
 

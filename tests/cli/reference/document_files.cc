@@ -43,7 +43,9 @@ struct MadeFile {
 };
 constexpr MadeFile kMadeFiles[] = {
     {"my.textproto", "docs/calibrate-a-gpu.md",
-     "weir profile show h100-sxm --format textproto > my.textproto"},
+     "weir profile show h100-sxm --format textproto > $FILE"},
+    {"my.textproto", "docs/ci-recipes.md",
+     "weir scenario show llama-3-70b-64-h100 > $FILE"},
     {"my.textproto", "", "weir scenario show pipedream-2bw-gpt-2.2b > $FILE"},
     {"config.json", "", "cp $MODELS/mistral-7b-v0.1.json $FILE"},
     {"out/compare.pb", "",
@@ -53,8 +55,8 @@ constexpr MadeFile kMadeFiles[] = {
     {"notes.txt", "", "echo mine > $FILE"},
     // 8 H100 as in the tutorial: rank 3 has the vocabulary and a slow GPU.
     {"timeline.json.gz", "docs/tutorial-slow-run.md",
-     "python3 $MAKE timeline $FILE --microbatches 64 --forward "
-     "0.0352,0.0346,0.0346,0.0564 --backward 0.0716,0.0705,0.0705,0.1152"},
+     "python3 $MAKE timeline $FILE --microbatches 64 --hop 0.0002 --forward "
+     "0.0352,0.0346,0.0346,0.062 --backward 0.0716,0.0705,0.0705,0.1045"},
     {"timeline.json.gz", "",
      "python3 $MAKE timeline $FILE --replicas 8 --steps 25 --slow 1.15"},
     {"timeline-AR.json.gz", "",
@@ -76,8 +78,8 @@ constexpr MadeFile kMadeFiles[] = {
      "weir sweep --model gpt2 --cluster dgx-h100 --nodes 1 --gbs 32 --schedule "
      "1f1b --grid tp=1,2 --grid pp=1,2 --out $FILE"},
     {"errors.csv", "",
-     "weir validate --measured runs.csv --cluster dgx-h100 --format csv > "
-     "$FILE"},
+     "weir validate --measured $INPUTS/runs.csv --cluster dgx-h100 --format "
+     "csv > $FILE"},
 };
 
 bool Run(const std::string& folder, const std::string& commands) {
@@ -149,7 +151,12 @@ std::string PrepareFiles(const std::string& document, const std::string& text) {
   std::filesystem::create_directories(folder + "/bin");
   const std::vector<Command> commands = CommandsOf(text);
   WritePrograms(folder, commands);
-  std::filesystem::copy(inputs, folder);
+  for (const auto& file : std::filesystem::directory_iterator(inputs)) {
+    const std::string name = file.path().filename().string();
+    if (HasCommandWith(commands, name)) {
+      std::filesystem::copy(file.path(), absl::StrCat(folder, "/", name));
+    }
+  }
   SaveBlocks(folder, document, text);
   for (const MadeFile& file : kMadeFiles) {
     const std::string path = absl::StrCat(folder, "/", file.name);
@@ -159,7 +166,8 @@ std::string PrepareFiles(const std::string& document, const std::string& text) {
     }
     const std::string command = absl::StrReplaceAll(
         file.command, {{"$FILE", file.name},
-                       {"$MAKE", "make_inputs.py"},
+                       {"$MAKE", inputs + "/make_inputs.py"},
+                       {"$INPUTS", inputs},
                        {"$MODELS", WEIR_SOURCE_DIR "/models/presets"}});
     EXPECT_TRUE(Run(folder, command))
         << document << ": " << command << "\n"

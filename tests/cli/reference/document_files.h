@@ -7,10 +7,10 @@
 
 namespace weir::cli::document_runs_test {
 
-// Makes a folder with the programs weir, weir-calibrate (bin/) and ./run, the
-// files of inputs/, blocks of the document that are files, and what the
-// document's commands need; the document is named from the root ("docs/x.md").
-// Returns the folder.
+// Makes a folder with the programs weir, weir-calibrate (bin/) and ./run,
+// blocks of the document that are files, and files of inputs/ and those made by
+// commands that the document's commands name; the document is named from the
+// root ("docs/x.md"). Returns the folder.
 std::string PrepareFiles(const std::string& document, const std::string& text);
 
 }  // namespace weir::cli::document_runs_test
