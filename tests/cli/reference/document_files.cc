@@ -46,6 +46,9 @@ constexpr MadeFile kMadeFiles[] = {
      "weir profile show h100-sxm --format textproto > $FILE"},
     {"my.textproto", "docs/ci-recipes.md",
      "weir scenario show llama-3-70b-64-h100 > $FILE"},
+    {"my.textproto", "docs/check-your-own-runs.md",
+     "weir scenario show --model gpt2 --cluster dgx-a100 --nodes 1 --pp 2 "
+     "--gbs 64 --seq 1024 --schedule 1f1b > $FILE"},
     {"my.textproto", "", "weir scenario show pipedream-2bw-gpt-2.2b > $FILE"},
     {"config.json", "", "cp $MODELS/mistral-7b-v0.1.json $FILE"},
     {"out/compare.pb", "",
@@ -57,8 +60,10 @@ constexpr MadeFile kMadeFiles[] = {
     {"timeline.json.gz", "docs/tutorial-slow-run.md",
      "python3 $MAKE timeline $FILE --microbatches 64 --hop 0.0002 --forward "
      "0.0352,0.0346,0.0346,0.062 --backward 0.0716,0.0705,0.0705,0.1045"},
+    {"timeline.json.gz", "docs/traces.md",
+     "python3 $MAKE timeline $FILE --replicas 2 --steps 25 --slow 1.15"},
     {"timeline.json.gz", "",
-     "python3 $MAKE timeline $FILE --replicas 8 --steps 25 --slow 1.15"},
+     "python3 $MAKE timeline $FILE --replicas 8 --steps 3 --slow 1.15"},
     {"timeline-AR.json.gz", "",
      "python3 $MAKE timeline $FILE --forward 0.11,0.1,0.1,0.13 --backward "
      "0.2,0.2,0.2,0.24"},
@@ -73,7 +78,7 @@ constexpr MadeFile kMadeFiles[] = {
     {"attention.csv", "", "python3 $MAKE attention $FILE"},
     {"plans.json", "",
      "weir plan --model gpt2 --cluster dgx-h100 --gpus 8 --gbs 32 --pp 2,4 "
-     "--schedule 1f1b --objective pareto --time-limit 2 --format json > $FILE"},
+     "--schedule 1f1b --objective pareto --time-limit 1 --format json > $FILE"},
     {"weir-sweep", "",
      "weir sweep --model gpt2 --cluster dgx-h100 --nodes 1 --gbs 32 --schedule "
      "1f1b --grid tp=1,2 --grid pp=1,2 --out $FILE"},

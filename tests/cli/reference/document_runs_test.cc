@@ -43,6 +43,7 @@ constexpr Skipped kSkipped[] = {
     {"weir-calibrate replay my.textproto", "needs a GPU"},
     {"cmake ", "builds"},
     {"./check", "builds"},
+    {"python3 -m venv", "installs packages"},
     {"./run init", "asks on a terminal"},
     {"weir live", "runs until it is interrupted"},
     {"--slurm", "needs a cluster"},
