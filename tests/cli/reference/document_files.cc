@@ -87,7 +87,7 @@ constexpr MadeFile kMadeFiles[] = {
      "csv > $FILE"},
 };
 
-bool Run(const std::string& folder, const std::string& commands) {
+bool Succeeds(const std::string& folder, const std::string& commands) {
   const std::string line = absl::StrCat("cd '", folder, "' && PATH='", folder,
                                         "/bin':\"$PATH\" && { ", commands,
                                         " ; } > .made 2>&1 < /dev/null");
@@ -174,7 +174,7 @@ std::string PrepareFiles(const std::string& document, const std::string& text) {
                        {"$MAKE", inputs + "/make_inputs.py"},
                        {"$INPUTS", inputs},
                        {"$MODELS", WEIR_SOURCE_DIR "/models/presets"}});
-    EXPECT_TRUE(Run(folder, command))
+    EXPECT_TRUE(Succeeds(folder, command))
         << document << ": " << command << "\n"
         << ReadFile(absl::StrCat(folder, "/.made")).value_or("");
   }

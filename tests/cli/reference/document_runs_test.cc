@@ -7,7 +7,7 @@
 // stands for any text within a line, and a line "..." for any number of lines.
 // With WEIR_UPDATE_GOLDENS=1, outputs that differ are replaced in the document.
 // Commands must exit with 0, unless they show an error or kNegative has them.
-// document_files.cc makes the files that a reader has; commands that need a
+// document_files.cc makes the files that a reader has. Commands that need a
 // GPU, a cluster, a terminal or minutes are in kSkipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ struct Shorter {
   const char* options;
 };
 constexpr Shorter kShorter[] = {
-    {"weir plan ", "--time-limit 1 "},
+    {"weir plan ", "--time-limit 1 --jobs 1 "},
     {"weir train-study ", "--updates 10 --seeds 1 "},
     {"weir simulate --model deepseek-v3 ", "--method fast "},
 };
