@@ -148,7 +148,7 @@ function(weir_check_folders name)
   endwhile()
 endfunction()
 
-set(WEIR_TEST_TIMEOUT 300 CACHE STRING "Seconds after which a test counts as hung")
+set(WEIR_TEST_TIMEOUT 900 CACHE STRING "Seconds after which a test counts as hung")
 
 # weir_add_suites(<target> <filter> <prefix> <timeout> <labels>) adds a ctest entry per test suite of the target, without
 # the tests that the filter selects.

@@ -61,7 +61,9 @@ errors:
   26.06.01. There is one prediction for all of them.
 - Grouped MLPs with fused activations and casts are not simulated. The rates of
   permutations are assumptions (decision 57), and so are the launch times of the
-  host: 12 us per kernel of a forward and 8 us of a backward.
+  host: 12 us per kernel of a forward and 8 us of a backward. The host's time for
+  modules, and how much slower a Grace CPU is, are those of one published benchmark
+  of forwards (docs/runtimes.md); they do not explain the errors of hybrids.
 - Nemotron 3 Super has the same recipe on GB200 and GB300 but for tensor-parallel
   size 2 and 1. Half the tokens per GPU and microbatch take 0.7 times as long as
   all of them, so that 0.2 to 0.3 s per microbatch do not depend on the tokens.
