@@ -36,6 +36,7 @@ BestFirst::BestFirst(const Space& space,
                                 return shape.num_gpus() > kManyGpus;
                               });
   PrepareVariants();
+  reported_ = goal_.known_score;
   AddSeeds();
   for (size_t i = 0; i < shapes_.size(); ++i) AddShape(static_cast<int>(i));
   workers_->set_tick([this] { ReportProgress(); });

@@ -57,6 +57,8 @@ struct Goal {
   bool first_only = false;
   // Ranked runs that end the search; 0: no limit.
   uint64_t most_ranked = 0;
+  // Only plans better than this one are reported as they are found.
+  std::optional<Score> known_score = {};
   // For progress until the search finds a plan.
   std::string known_plan = "no plan that fits yet; ";
 
@@ -196,7 +198,8 @@ class BestFirst {
   std::map<std::string, uint64_t> problems_;
   uint64_t num_candidates_ = 0, num_invalid_ = 0, num_memory_ = 0;
   uint64_t num_ranked_ = 0, num_duplicates_ = 0;
-  uint64_t improved_at_ = 0;  // `num_ranked_` at the last improvement
+  uint64_t improved_at_ = 0;       // `num_ranked_` at the last improvement
+  std::optional<Score> reported_;  // of the last plan reported as better
   absl::flat_hash_map<int, SearchEstimate> variants_;
   absl::flat_hash_set<int> released_, misfits_;  // indices
   std::vector<int> switches_;                    // variants that save nothing

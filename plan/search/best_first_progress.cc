@@ -92,6 +92,10 @@ void BestFirst::ReportImprovement() {
   if (!options_.improved || !is_final) return;
   const RankedPlan* best = BestSoFar();
   if (best == nullptr) return;
+  const Score score = ScoreOf(goal_.objective, best->seconds, best->bytes,
+                              best->num_gpus, best->joules);
+  if (reported_.has_value() && score >= *reported_) return;
+  reported_ = score;
   options_.improved(RankedAsPlan(*best));
 }
 

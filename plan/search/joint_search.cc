@@ -294,8 +294,9 @@ PlanReport StartReport(const Space& space, const PlanRequest& request) {
 
 // What a search starts from.
 struct SearchStart {
-  std::vector<Plan> plans;  // seeds
-  std::string first;        // the first plan found, for progress
+  std::vector<Plan> plans;     // seeds
+  std::string first;           // the first plan found, for progress
+  std::optional<Score> score;  // of that plan
 };
 
 // Collects the plans to start from: the seeds of the options and, if they can
@@ -313,6 +314,9 @@ absl::StatusOr<SearchStart> FindStart(const Space& space,
   }
   if (quick.ok() && quick->has_value()) {
     start.first = absl::StrCat(BestText(**quick), "; ");
+    start.score =
+        ScoreOf(request.objective(), (*quick)->seconds, (*quick)->bytes,
+                (*quick)->num_gpus, (*quick)->joules);
     if (options.improved) options.improved(RankedAsPlan(**quick));
     start.plans.push_back(SeedOf(**quick));
   }
@@ -360,21 +364,24 @@ Goal GoalOf(const PlanRequest& request, double limit_bytes, size_t num_plans,
   goal.limit_bytes = limit_bytes;
   goal.num_plans = num_plans;
   goal.gap = request.gap();
+  goal.known_score = start.score;
   if (!start.first.empty()) goal.known_plan = start.first;
   goal.patience = request.has_patience() ? request.patience() : kUsualPatience;
   return goal;
 }
 
-// The parts of a search do not know what the others have reported.
+// Leaves out plans that are no better than an earlier one: parts of a search do
+// not know what the others have reported. Plans that are only ranked have no
+// energy; there each part reports its own.
 SearchOptions OnlyImproving(const SearchOptions& options, Objective objective) {
   SearchOptions filtered = options;
-  if (!options.improved) return filtered;
+  if (!options.improved || objective == OBJECTIVE_ENERGY) return filtered;
   filtered.improved = [improved = options.improved, objective,
                        best =
                            std::optional<Score>()](const Plan& plan) mutable {
     const Score score =
         ScoreOf(objective, plan.batch_seconds(), plan.peak_memory_bytes(),
-                static_cast<int>(plan.num_gpus()), plan.joules_per_step());
+                static_cast<int>(plan.num_gpus()), 0);
     if (best.has_value() && score >= *best) return;
     best = score;
     improved(plan);

@@ -100,7 +100,6 @@ Plan RankedAsPlan(const RankedPlan& found) {
   plan.set_num_gpus(found.num_gpus);
   plan.set_batch_seconds(found.seconds);
   plan.set_peak_memory_bytes(found.bytes);
-  plan.set_joules_per_step(found.joules);
   plan.set_lower_bound_seconds(found.lower_bound_seconds);
   if (found.lower_bound_seconds > 0) {
     plan.set_gap(found.seconds / found.lower_bound_seconds - 1);

@@ -115,7 +115,7 @@ TEST(ValidateRunsTest, RowsThatCannotBeSimulatedAreSkippedWithReasons) {
               HasSubstr("f.csv:2: pp is two, expected"));
   EXPECT_EQ(accuracy.skipped[1].line, 3);
   EXPECT_THAT(accuracy.skipped[1].reason,
-              AllOf(HasSubstr("gpipf"), HasSubstr("did you mean 'gpipe'?")));
+              AllOf(HasSubstr("gpipf"), HasSubstr("did you mean gpipe?")));
   EXPECT_EQ(accuracy.skipped[2].line, 4);
   EXPECT_THAT(accuracy.skipped[2].reason,
               HasSubstr("f.csv:4: step_seconds is fast, expected"));
