@@ -38,6 +38,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
     // Protobuf counts from 0 and reports -1 for an unknown position. A message
     // may quote a word of any length from the file.
     std::string text = TextProtoProblem(message, type_);
+    // A message may quote a word of any length from the file.
     if (text.size() > kMaxBytes && message.size() > kMaxBytes) {
       text.resize(Utf8PrefixLength(text.substr(0, kMaxBytes)));
       text += "...";

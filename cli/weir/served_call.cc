@@ -41,8 +41,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kMcpProtocol[] = "2025-06-18";
 constexpr absl::string_view kOtherMethods[] = {
-    "models",     "clusters",   "scenarios",  "schema", "version",
-    "initialize", "tools/list", "tools/call", "ping",   "shutdown"};
+    "schema",     "version", "initialize", "tools/list",
+    "tools/call", "ping",    "shutdown"};
 
 Json IdOf(const RpcRequest& request) { return request.id.value_or(nullptr); }
 
@@ -249,6 +249,7 @@ std::string UnknownMethod(const std::string& name) {
   std::vector<std::string> known(std::begin(kOtherMethods),
                                  std::end(kOtherMethods));
   for (const Method& method : AllMethods()) known.emplace_back(method.name);
+  for (const Listing& listing : AllListings()) known.emplace_back(listing.name);
   return absl::StrCat("message: method is ", EscapeLine(name),
                       ", expected one of ", absl::StrJoin(known, ", "),
                       DidYouMean(name, known));

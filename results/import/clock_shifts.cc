@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+
+#include "base/infinity.h"
 
 namespace weir::results {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 // Below this, differences are errors of rounding.
 constexpr double kResolutionSeconds = 1e-9;
 

@@ -20,12 +20,12 @@
 namespace weir::results {
 namespace {
 
-// Of more workers, shifts would take too long to find.
+// Finding the shifts of more workers would take too long.
 constexpr int kMaxClocks = 1024;
 constexpr size_t kMaxNamedClocks = 5;
-// How far ends of a collective may differ, in parts of the shorter operation:
-// in ByteDance's published traces at most 0.011. If that is impossible, as the
-// order of events demands.
+// Limits the difference between the ends of a collective, as a fraction of the
+// shorter operation (at most 0.011 in ByteDance's published traces). The second
+// limit applies if no shifts keep the first; it only orders starts and ends.
 constexpr double kEndParts[] = {0.05, 1};
 
 // What changes the time of the step by less than 0.1 % is ignored.
@@ -302,7 +302,7 @@ class Clocks {
   const bool has_messages_;
   const int64_t num_clocks_;
   Violations between_stages_, between_replicas_;
-  // Of orders that hold only if some are relaxed.
+  // The largest tolerance without which the orders contradict each other.
   double violated_seconds_ = 0;
 };
 
