@@ -62,7 +62,11 @@ class Peer {
             std::ssize(bytes));
   }
   void Hang() {
-    if (fd_ >= 0) close(fd_);
+    if (fd_ < 0) return;
+    // Takes effect at once, even while another process, such as a reader of
+    // /proc, holds a reference to the socket.
+    shutdown(fd_, SHUT_RDWR);
+    close(fd_);
     fd_ = -1;
   }
   calibrate::ControlWire& wire() { return *wire_; }
