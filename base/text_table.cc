@@ -95,11 +95,15 @@ class Printer {
       }
     }
     ShrinkTo(limit, least);
-    // Words of the first column, which names the rows, are broken last.
+    // Words of the header, and of the first column, which names the rows, are
+    // broken last.
     std::vector<size_t> narrow(widths_.size(), kNarrowest);
+    for (size_t i = 0; i < rows_[0].size(); ++i) {
+      narrow[i] = std::max(kNarrowest, LongestWord(rows_[0][i]));
+    }
     narrow[0] = least[0];
     ShrinkTo(limit, narrow);
-    narrow[0] = kNarrowest;
+    std::fill(narrow.begin(), narrow.end(), kNarrowest);
     ShrinkTo(limit, narrow);
   }
 

@@ -15,6 +15,8 @@
 #include "cli/options/add_option.h"
 #include "cli/options/command_tree.h"
 #include "cli/options/program.h"
+#include "plan/frameworks/exported_run.h"
+#include "plan/papers/registry.h"
 #include "schedules/registry.h"
 
 namespace weir::cli {
@@ -29,7 +31,8 @@ const std::map<std::string, std::string>& ListingCommands() {
       {"--profile", "profile list"},   {"--scenario", "scenario list"},
       {"--train-model", "model list"}, {"SCENARIO", "scenario list"},
       {"MODEL", "model list"},         {"CLUSTER", "cluster list"},
-      {"PROFILE", "profile list"},
+      {"PROFILE", "profile list"},     {"OTHER", "profile list"},
+      {"INPUT", "scenario list"},
   };
   return commands;
 }
@@ -46,7 +49,18 @@ std::string FixedWords(const std::string& option) {
   if (const auto folder = folders.find(option); folder != folders.end()) {
     return absl::StrJoin(ListAssets(folder->second), " ");
   }
-  if (option != "--schedule" && option != "SCHEDULE") return "";
+  if (option == "--algorithm") {
+    std::string names = "all";
+    for (const plan::PaperPlanner& planner : plan::PaperPlanners()) {
+      absl::StrAppend(&names, " ", planner.name);
+    }
+    return names;
+  }
+  if (option == "--emit") return absl::StrJoin(plan::FrameworkNames(), " ");
+  // The input of "weir draw" is a schedule or a scenario.
+  if (option != "--schedule" && option != "SCHEDULE" && option != "INPUT") {
+    return "";
+  }
   return absl::StrJoin(
       schedules::AllScheduleKinds(), " ",
       [](std::string* out, const schedules::ScheduleKind& kind) {
@@ -78,9 +92,11 @@ OptionValues PositionalValues(const CLI::App& command) {
     if (!choices.empty())
       return {.words = absl::StrJoin(choices, " "), .are_all = true};
     const std::string name = option->get_name(/*positional=*/true);
-    const auto listing = ListingCommands().find(name);
-    if (listing != ListingCommands().end()) return {.listing = listing->second};
     const std::string words = FixedWords(name);
+    const auto listing = ListingCommands().find(name);
+    if (listing != ListingCommands().end()) {
+      return {.words = words, .listing = listing->second};
+    }
     if (!words.empty()) return {.words = words};
   }
   return {};
@@ -155,8 +171,8 @@ std::string BashPositionals(const CLI::App& program) {
   for (const CLI::App* command : AllCommands(program)) {
     const OptionValues values = PositionalValues(*command);
     if (!values.listing.empty()) {
-      absl::StrAppend(&text, "    '", NameInProgram(*command),
-                      "') words=\"$(weir ", values.listing,
+      absl::StrAppend(&text, "    '", NameInProgram(*command), "') words=\"",
+                      values.words, " $(weir ", values.listing,
                       " 2>/dev/null)\" ;;\n");
     } else if (!values.words.empty()) {
       absl::StrAppend(&text, "    '", NameInProgram(*command), "') words='",
@@ -293,8 +309,8 @@ end
         absl::StrCat(function, "_is ", FishQuote(NameInProgram(*command))));
     const OptionValues positional = PositionalValues(*command);
     if (!positional.listing.empty()) {
-      absl::StrAppend(&text, start, condition, " -a '(weir ",
-                      positional.listing, " 2>/dev/null)'\n");
+      absl::StrAppend(&text, start, condition, " -a '", positional.words,
+                      " (weir ", positional.listing, " 2>/dev/null)'\n");
     } else if (!positional.words.empty()) {
       absl::StrAppend(&text, start, condition,
                       positional.are_all ? " -f -a " : " -a ",

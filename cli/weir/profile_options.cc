@@ -57,8 +57,9 @@ void AddProfileCommands(CLI::App* app, CommandLine* line) {
                      {"profile diff h100-sxm h200-sxm",
                       "profile diff h100-sxm my.textproto --tolerance 0.02"},
                      RunProfileDiff, line);
-  AddName(diff, "A", "preset or file", &flags->name);
-  AddName(diff, "B", "preset or file", &flags->profile.other);
+  AddName(diff, "PROFILE", "preset or file", &flags->name);
+  AddName(diff, "OTHER", "preset or file to compare it with",
+          &flags->profile.other);
   AddTolerance(
       diff, "Output",
       "exit with 1 if a parameter or a kernel time differs by more (0.02: 2 %)",
