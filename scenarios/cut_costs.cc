@@ -66,6 +66,27 @@ BlockCosts DivideIntoBlocks(const std::vector<double>& values,
   return costs;
 }
 
+// Divides `values` in the proportions of the `usual` values of the stages, so
+// that a slow stage is slow by the same factor in all its parts.
+BlockCosts DivideAsUsual(const std::vector<double>& values,
+                         const std::vector<double>& usual,
+                         const std::vector<uint32_t>& blocks) {
+  std::vector<double> ratios;
+  for (size_t s = 0; s < values.size(); ++s) {
+    // Without a usual value, the recorded one cannot be compared.
+    if (!(usual[s] > 0)) return DivideIntoBlocks(values, blocks);
+    ratios.push_back(values[s] / usual[s]);
+  }
+  BlockCosts costs = DivideIntoBlocks(usual, blocks);
+  costs.first *= ratios.front();
+  costs.last *= ratios.back();
+  auto block = costs.blocks.begin();
+  for (size_t s = 0; s < values.size(); ++s) {
+    for (uint32_t i = 0; i < blocks[s]; ++i) *block++ *= ratios[s];
+  }
+  return costs;
+}
+
 std::vector<double> SumBlocks(const BlockCosts& costs,
                               const std::vector<uint32_t>& blocks) {
   std::vector<double> sums;
@@ -105,7 +126,29 @@ std::vector<int> LargestSources(const std::vector<uint32_t>& old_blocks,
   return sources;
 }
 
-Stages CutStages(const Stages& stages, const std::vector<uint32_t>& old_blocks,
+// Returns the lower median of the replicas: the usual value of each stage,
+// unless half of the replicas or more are slow there.
+std::vector<double> UsualValues(const GivenCosts& costs,
+                                const FieldDescriptor* field) {
+  std::vector<std::vector<double>> by_stage(costs.stages_size());
+  for (const GivenCosts::Replica& replica : costs.replicas()) {
+    const std::vector<double> values = ValuesOf(replica.stages(), field);
+    if (values.size() != by_stage.size()) return {};
+    for (size_t s = 0; s < values.size(); ++s) by_stage[s].push_back(values[s]);
+  }
+  std::vector<double> usual;
+  for (std::vector<double>& values : by_stage) {
+    if (values.empty()) return {};
+    const auto middle = values.begin() + (values.size() - 1) / 2;
+    std::nth_element(values.begin(), middle, values.end());
+    usual.push_back(*middle);
+  }
+  return usual;
+}
+
+// Divides stages of `costs`: its own, or those of a replica.
+Stages CutStages(const Stages& stages, const GivenCosts& costs,
+                 const std::vector<uint32_t>& old_blocks,
                  const std::vector<uint32_t>& new_blocks) {
   Stages cut;
   for (const int source : LargestSources(old_blocks, new_blocks)) {
@@ -119,10 +162,13 @@ Stages CutStages(const Stages& stages, const std::vector<uint32_t>& old_blocks,
       continue;
     }
     const std::vector<double> values = ValuesOf(stages, field);
-    const std::vector<double> sums =
-        values.empty()
-            ? std::vector<double>()
-            : SumBlocks(DivideIntoBlocks(values, old_blocks), new_blocks);
+    std::vector<double> sums;
+    if (!values.empty()) {
+      const std::vector<double> usual = UsualValues(costs, field);
+      sums = SumBlocks(usual.empty() ? DivideIntoBlocks(values, old_blocks)
+                                     : DivideAsUsual(values, usual, old_blocks),
+                       new_blocks);
+    }
     for (int s = 0; s < cut.size(); ++s) {
       const auto* reflection = cut[s].GetReflection();
       if (sums.empty()) {
@@ -222,9 +268,9 @@ GivenCosts CutCosts(const GivenCosts& costs,
                     const std::vector<uint32_t>& blocks) {
   const std::vector<uint32_t> old = ToVector(costs.blocks_per_stage());
   GivenCosts cut = costs;
-  *cut.mutable_stages() = CutStages(costs.stages(), old, blocks);
+  *cut.mutable_stages() = CutStages(costs.stages(), costs, old, blocks);
   for (auto& replica : *cut.mutable_replicas()) {
-    *replica.mutable_stages() = CutStages(replica.stages(), old, blocks);
+    *replica.mutable_stages() = CutStages(replica.stages(), costs, old, blocks);
   }
   cut.mutable_blocks_per_stage()->Assign(blocks.begin(), blocks.end());
   return cut;
@@ -239,12 +285,14 @@ std::string CutGivenCosts(Problems& problems, Scenario* scenario) {
   *scenario->mutable_costs() = CutCosts(scenario->costs(), *wanted);
   return absl::StrFormat(
       "costs of %d recorded stages are divided into %s: blocks of a stage are "
-      "taken as equal%s, and the same on every GPU",
+      "taken as equal and keep their recorded times, %s",
       recorded,
       wanted->size() <= 16
           ? absl::StrCat("stages of ", absl::StrJoin(*wanted, ", "), " blocks")
           : absl::StrCat(wanted->size(), " stages"),
-      recorded < 3 ? ", embedding and head as parts of them" : "");
+      recorded < 3 ? "with embedding and head as parts of them"
+                   : "and what the first and last stage usually take longer "
+                     "than others as embedding and head");
 }
 
 }  // namespace weir::scenarios

@@ -25,6 +25,12 @@ void CheckCostBlocks(Problems& problems, absl::string_view prefix,
 // stage. With fewer than three stages there is no rest. Sums over all stages do
 // not change, except of fields that some stages lack, which are removed.
 //
+// With replicas, this divides the lower median of each stage over the replicas;
+// the parts of a stage are then longer or shorter by the ratio of its own value
+// to that median. So the delay of a slow GPU is not taken for an embedding,
+// unless half of the replicas or more are slow at this stage. With one replica,
+// a slow GPU at an end cannot be distinguished from an embedding or a head.
+//
 // Compression depends on the output of a stage, not on its size: a stage takes
 // codec_seconds, and factors of recorded times, from the recorded stage with
 // most of its blocks.

@@ -127,8 +127,8 @@ void AddNetwork(CLI::App* app, ScenarioFlags* flags) {
   AddChoice<Routing>(
       app, "--routing",
       "how messages choose among paths: over a spine adaptive (spread over "
-      "all) or ecmp (one for each pair of GPUs); in a dragonfly minimal "
-      "routes, or valiant (through a third group for each pair of GPUs)",
+      "all) or ecmp (one for each pair of GPUs); in a dragonfly valiant "
+      "(through a third group for each pair of GPUs) instead of minimal routes",
       {{"adaptive", ROUTING_ADAPTIVE},
        {"ecmp", ROUTING_ECMP},
        {"valiant", ROUTING_VALIANT}},

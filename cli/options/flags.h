@@ -184,7 +184,8 @@ struct TraceFlags {
   std::string step;                // its number; empty: the median step
   std::string costs;               // "import": file of costs per stage
   std::vector<uint32_t> blocks;    // in each stage of `costs`; empty: unknown
-  uint32_t tensor = 1;  // "stragglers": tensor-parallel size of the run
+  // "stragglers": tensor-parallel size of the run. 0: as the trace tells.
+  uint32_t tensor = 0;
 };
 
 // "jobs".

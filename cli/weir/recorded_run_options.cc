@@ -92,7 +92,7 @@ void AddRecordedRunCommands(CLI::App* app, CommandLine* line) {
   AddCount(stragglers, "--tp",
            "tensor-parallel size of the run, for the numbers of slow GPUs",
            &flags->trace.tensor)
-      ->default_str("1")
+      ->default_str("the trace's, or 1")
       ->group("Trace");
   AddFormat(stragglers, /*csv=*/false, &flags->output);
   AddReport(stragglers, "--report", "the slowdown by operation and worker",

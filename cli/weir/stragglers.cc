@@ -24,6 +24,14 @@ std::string ConfigOf(const Flags& flags) {
   return DumpJson(nlohmann::ordered_json{{"traces", flags.trace.files}});
 }
 
+std::string SlowFlagOf(const std::vector<plan::SlowWorker>& slow,
+                       const results::RecordedRun& run, const Flags& flags) {
+  return plan::SlowFlag(slow, run.num_replicas,
+                        flags.trace.tensor > 0
+                            ? static_cast<int>(flags.trace.tensor)
+                            : run.num_tensor_ranks);
+}
+
 // Returns what follows for simulations and plans, or "".
 std::string SlowGpusText(const std::vector<plan::SlowWorker>& slow,
                          const results::RecordedRun& run, const Flags& flags) {
@@ -31,9 +39,7 @@ std::string SlowGpusText(const std::vector<plan::SlowWorker>& slow,
   return absl::StrCat(
       "\nslow GPUs, for simulate and plan with the layout of the run:\n  "
       "--slow ",
-      plan::SlowFlag(slow, run.num_replicas,
-                     static_cast<int>(flags.trace.tensor)),
-      "\n");
+      SlowFlagOf(slow, run, flags), "\n");
 }
 
 // Adds the slow workers to an object.
@@ -48,8 +54,7 @@ std::string WithSlowWorkers(const std::string& json,
                                       {"rank", worker.rank},
                                       {"speed", worker.speed}});
   }
-  object["slow_flag"] = plan::SlowFlag(slow, run.num_replicas,
-                                       static_cast<int>(flags.trace.tensor));
+  object["slow_flag"] = SlowFlagOf(slow, run, flags);
   return DumpJson(object);
 }
 

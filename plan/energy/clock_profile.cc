@@ -3,11 +3,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -34,6 +39,19 @@ std::optional<schedules::Op> PassNamed(absl::string_view text) {
   return std::nullopt;
 }
 
+absl::string_view NameOf(schedules::Op pass) {
+  switch (pass) {
+    case schedules::Op::kForward:
+      return "forward";
+    case schedules::Op::kBackwardInput:
+      return "backward_input";
+    case schedules::Op::kBackwardWeight:
+      return "backward_weight";
+    default:
+      return "backward";
+  }
+}
+
 // Returns the first of these columns that the table has.
 absl::StatusOr<CsvColumn> ColumnOf(
     const CsvTable& table, const std::vector<absl::string_view>& names) {
@@ -41,6 +59,41 @@ absl::StatusOr<CsvColumn> ColumnOf(
     if (table.HasColumn(name)) return table.Column(name);
   }
   return table.Column(names.front());
+}
+
+// The most by which measurements of a pass at one clock may differ: repeated
+// measurements vary by a few percent, and larger ratios are errors of the
+// table.
+constexpr double kMostRatio = 2;
+
+bool Agree(const ClockPoint& a, const ClockPoint& b) {
+  return std::max(a.seconds, b.seconds) <=
+             kMostRatio * std::min(a.seconds, b.seconds) &&
+         std::max(a.joules, b.joules) <=
+             kMostRatio * std::min(a.joules, b.joules);
+}
+
+// Reports measurements of a pass at one clock that contradict each other.
+// Returns the number of clocks with several measurements.
+int CheckRepeated(const std::string& pass,
+                  const std::vector<ClockPoint>& points, Problems& problems) {
+  std::map<double, ClockPoint> first;
+  std::set<double> repeated;
+  for (const ClockPoint& point : points) {
+    const auto [known, is_new] = first.emplace(point.megahertz, point);
+    if (is_new) continue;
+    repeated.insert(point.megahertz);
+    if (!Agree(known->second, point)) {
+      problems.Add(
+          pass, absl::StrFormat(
+                    "has %g s and %g J as well as %g s and %g J at "
+                    "%g MHz, expected measurements that differ by at "
+                    "most a factor of %g",
+                    known->second.seconds, known->second.joules, point.seconds,
+                    point.joules, point.megahertz, kMostRatio));
+    }
+  }
+  return static_cast<int>(repeated.size());
 }
 
 // Replaces points of the same clock by their mean.
@@ -157,8 +210,19 @@ absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
         absl::StrCat(label, ": has no rows, expected at least one"));
   }
   RETURN_IF_ERROR(CheckStages(label, profile));
+  Problems problems(label);
+  int repeated = 0;
   for (auto& [key, points] : profile.passes) {
+    repeated += CheckRepeated(
+        absl::StrCat("stage ", key.first, " ", NameOf(key.second)), points,
+        problems);
     points = MergeClocks(std::move(points));
+  }
+  RETURN_IF_ERROR(problems.ToStatus());
+  if (repeated > 0) {
+    profile.notes.push_back(absl::StrCat(
+        label, ": ", repeated,
+        " clocks of passes have several rows, of which the mean is used"));
   }
   return profile;
 }

@@ -50,7 +50,8 @@ std::vector<std::string> RowOf(std::string name, const FrequencyPoint& point,
           Joules(point.joules),
           Joules(point.lower_bound_joules),
           Saving(point.joules, report.baseline_joules),
-          Slowdown(point.seconds, report.baseline_seconds)};
+          Slowdown(point.seconds, report.baseline_seconds),
+          Seconds(point.measured_seconds)};
 }
 
 std::string PointsTable(const FrequencyReport& report) {
@@ -59,7 +60,8 @@ std::string PointsTable(const FrequencyReport& report) {
                   "lower bound J", "saved %",    "slower %"};
   table.left = {true};
   table.rows.push_back({"highest clocks", "-", Seconds(report.baseline_seconds),
-                        Joules(report.baseline_joules), "-", "0.00", "0.00"});
+                        Joules(report.baseline_joules), "-", "0.00", "0.00",
+                        Seconds(report.measured_baseline_seconds)});
   table.rows.push_back(RowOf("fastest", report.fastest, report));
   table.rows.push_back(RowOf("least energy", report.least, report));
   if (report.capped.has_value()) {
@@ -68,6 +70,12 @@ std::string PointsTable(const FrequencyReport& report) {
   for (const FrequencyPoint& point : report.points) {
     table.rows.push_back(RowOf("frontier", point, report));
   }
+  // Times that are rounded down are shorter than the measured ones.
+  if (report.request.unit_seconds > 0) {
+    table.header.push_back("measured s");
+  } else {
+    for (auto& row : table.rows) row.pop_back();
+  }
   return PrintTable(table);
 }
 
@@ -75,11 +83,13 @@ std::string PointsTable(const FrequencyReport& report) {
 std::string CapNote(const FrequencyReport& report) {
   if (!(report.request.most_watts > 0)) return "";
   if (!report.capped.has_value()) {
-    return absl::StrFormat("\nNo plan takes at most %g W per stage.\n",
-                           report.request.most_watts);
+    return absl::StrFormat(
+        "\nNo plan takes at most %g W on average for the GPUs of a stage.\n",
+        report.request.most_watts);
   }
   return absl::StrFormat(
-      "\nWithin %g W per stage, no plan is faster than %s s.\n",
+      "\nWithin an average of %g W for the GPUs of a stage, no plan is faster "
+      "than %s s.\n",
       report.request.most_watts, Seconds(report.capped_bound_seconds));
 }
 

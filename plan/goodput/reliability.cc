@@ -163,12 +163,17 @@ absl::Status ValidateReliability(absl::string_view label,
 
 absl::Status OverrideRates(absl::string_view text, Reliability* reliability) {
   Problems problems("--mtbf");
+  std::set<absl::string_view> names;
   for (const absl::string_view item : absl::StrSplit(text, ',')) {
     const std::vector<absl::string_view> parts =
         absl::StrSplit(item, absl::MaxSplits('=', 1));
     if (parts.size() != 2) {
       problems.Add("", absl::StrCat("is ", EscapeLine(item),
                                     ", expected NAME=HOURS as in gpu=50000h"));
+      continue;
+    }
+    if (!names.insert(parts[0]).second) {
+      problems.Add(EscapeLine(parts[0]), "is given twice, expected once");
       continue;
     }
     const absl::StatusOr<double> hours = ParseHours(parts[1]);

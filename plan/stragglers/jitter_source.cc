@@ -34,15 +34,14 @@ constexpr double kMaxDelaySeconds = 1e6;
 constexpr int kDrawnMicrobatches = 1 << 14;
 constexpr int64_t kDrawnDocuments = 1 << 24;
 
-absl::Status Bad(absl::string_view text) {
+// Returns the error of a source, or of the part of it that is wrong.
+absl::Status Bad(absl::string_view text, absl::string_view part,
+                 absl::string_view expected) {
   return absl::InvalidArgumentError(absl::StrCat(
       "is ", EscapeLine(text),
-      ", expected pass, gpu, gpuN, stage, stageN, link, link:NAME or step, "
-      "then =constant:FACTOR, =periodic:PERIOD:FACTOR, =normal:DEVIATION, "
-      "=lognormal:DEVIATION, =exponential:MEAN, =delay:PROBABILITY:SECONDS or "
-      "=file:TIMES.csv, with factors from 0 to 1000 and deviations from 0 to "
-      "3; or sequences=packed or pass=recorded. A step takes only a delay or a "
-      "file; of the other targets, only pass and link take a delay"));
+      part == text || part.empty() ? ""
+                                   : absl::StrCat(", with ", EscapeLine(part)),
+      ", expected ", expected));
 }
 
 bool ParseTarget(absl::string_view text, JitterSource* source) {
@@ -97,43 +96,73 @@ bool Fits(const JitterSource& source) {
   }
 }
 
-bool ParseDistribution(absl::string_view text, JitterSource* source) {
-  if (text.empty()) return false;
+// Forms of distributions with numbers, by their first word.
+struct DistributionForm {
+  absl::string_view name;
+  Kind kind;
+  absl::string_view expected;
+};
+constexpr DistributionForm kForms[] = {
+    {"constant", Kind::kConstant,
+     "constant:FACTOR, with a factor of 0 to 1000"},
+    {"periodic", Kind::kPeriodic,
+     "periodic:PERIOD:FACTOR, with a period of at least 1 and a factor of 0 to "
+     "1000"},
+    {"normal", Kind::kNormal, "normal:DEVIATION, with a deviation of 0 to 3"},
+    {"lognormal", Kind::kLognormal,
+     "lognormal:DEVIATION, with a deviation of 0 to 3"},
+    {"exponential", Kind::kExponential,
+     "exponential:MEAN, with a mean of 0 to 3"},
+    {"delay", Kind::kDelay,
+     "delay:PROBABILITY:SECONDS, with a probability of 0 to 1 and 0 to 1e6 "
+     "seconds"},
+};
+
+// Returns whether the numbers after the name of the distribution are valid.
+bool ParseNumbers(const std::vector<std::string>& parts, JitterSource* source) {
+  if (source->kind == Kind::kPeriodic) {
+    return parts.size() == 3 && absl::SimpleAtoi(parts[1], &source->period) &&
+           source->period > 0 &&
+           ParseNumber(parts[2], kMaxFactor, &source->parameter);
+  }
+  if (source->kind == Kind::kDelay) {
+    return parts.size() == 3 &&
+           ParseNumber(parts[1], 1, &source->probability) &&
+           ParseNumber(parts[2], kMaxDelaySeconds, &source->parameter);
+  }
+  const double high =
+      source->kind == Kind::kConstant ? kMaxFactor : kMaxDeviation;
+  return parts.size() == 2 && ParseNumber(parts[1], high, &source->parameter);
+}
+
+absl::Status ParseDistribution(absl::string_view whole, absl::string_view text,
+                               JitterSource* source) {
+  absl::string_view rest = text;
   if (text == "packed") {
     source->kind = Kind::kDocuments;
-    return true;
+    return absl::OkStatus();
   }
   if (text == "recorded") {
     source->kind = Kind::kRecorded;
-    return true;
+    return absl::OkStatus();
   }
-  if (absl::ConsumePrefix(&text, "file:")) {
+  if (absl::ConsumePrefix(&rest, "file:")) {
     source->kind = Kind::kEmpirical;
-    source->file = std::string(text);
-    return !text.empty();
+    source->file = std::string(rest);
+    return rest.empty() ? Bad(whole, text, "file:TIMES.csv") : absl::OkStatus();
   }
-  const std::vector<absl::string_view> parts = absl::StrSplit(text, ':');
-  const std::pair<absl::string_view, Kind> kNames[] = {
-      {"constant", Kind::kConstant},       {"periodic", Kind::kPeriodic},
-      {"normal", Kind::kNormal},           {"lognormal", Kind::kLognormal},
-      {"exponential", Kind::kExponential}, {"delay", Kind::kDelay}};
-  for (const auto& [name, kind] : kNames) {
-    if (parts[0] != name) continue;
-    source->kind = kind;
-    if (kind == Kind::kPeriodic) {
-      return parts.size() == 3 && absl::SimpleAtoi(parts[1], &source->period) &&
-             source->period > 0 &&
-             ParseNumber(parts[2], kMaxFactor, &source->parameter);
-    }
-    if (kind == Kind::kDelay) {
-      return parts.size() == 3 &&
-             ParseNumber(parts[1], 1, &source->probability) &&
-             ParseNumber(parts[2], kMaxDelaySeconds, &source->parameter);
-    }
-    const double high = kind == Kind::kConstant ? kMaxFactor : kMaxDeviation;
-    return parts.size() == 2 && ParseNumber(parts[1], high, &source->parameter);
+  // A view without data would have no parts.
+  const std::vector<std::string> parts = absl::StrSplit(std::string(text), ':');
+  for (const DistributionForm& form : kForms) {
+    if (parts[0] != form.name) continue;
+    source->kind = form.kind;
+    return ParseNumbers(parts, source) ? absl::OkStatus()
+                                       : Bad(whole, text, form.expected);
   }
-  return false;
+  return Bad(whole, text,
+             "constant:FACTOR, periodic:PERIOD:FACTOR, normal:DEVIATION, "
+             "lognormal:DEVIATION, exponential:MEAN, delay:PROBABILITY:SECONDS "
+             "or file:TIMES.csv; or recorded for pass, packed for sequences");
 }
 
 // Lengths of documents by probability.
@@ -194,9 +223,16 @@ absl::StatusOr<JitterSource> ParseJitterSource(absl::string_view text) {
       absl::StrSplit(text, absl::MaxSplits('=', 1));
   JitterSource source;
   source.text = std::string(text);
-  if (!ParseTarget(parts.first, &source) ||
-      !ParseDistribution(parts.second, &source) || !Fits(source)) {
-    return Bad(text);
+  if (!ParseTarget(parts.first, &source)) {
+    return Bad(text, parts.first,
+               "pass, gpu, gpuN, stage, stageN, link, link:NAME, step or "
+               "sequences before \"=\"");
+  }
+  RETURN_IF_ERROR(ParseDistribution(text, parts.second, &source));
+  if (!Fits(source)) {
+    return Bad(text, text,
+               "a delay or a file for step; packed for sequences; recorded "
+               "only for pass, and a delay only for pass, link and step");
   }
   return source;
 }

@@ -27,7 +27,8 @@ std::vector<double> Differences(const NamedJitter& a, const NamedJitter& b) {
 std::string JitterTable(std::span<const NamedJitter> all) {
   TextTable table;
   table.header = {"schedule", "no jitter", "mean", "increase",
-                  "median",   "95 %",      "99 %", "than the first"};
+                  "median",   "95 %",      "99 %"};
+  if (all.size() > 1) table.header.push_back("than the first");
   std::string notes;
   for (const NamedJitter& named : all) {
     const JitterStatistics of = StatisticsOf(named.samples);

@@ -191,6 +191,7 @@ class Reader {
     const int64_t stride = WorkerStride();
     if (stride == 1) return;
     if (stride > 1) {
+      run_.num_tensor_ranks = static_cast<int>(stride);
       run_.notes.push_back(
           absl::StrCat("numbers in column rank are ", stride,
                        " apart: workers are taken to "

@@ -81,6 +81,8 @@ struct RecordedRun {
   std::string label;   // the first file
   std::string format;  // "ByteDance timeline"
   int num_replicas = 0, num_ranks = 0, num_stages = 0;
+  // GPUs of each worker, as far as the trace tells.
+  int num_tensor_ranks = 1;
   // By step, replica, rank and start.
   std::vector<RecordedOperation> operations;
   // What was left out, repaired or assumed, in sentences.

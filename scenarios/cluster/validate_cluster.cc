@@ -277,8 +277,15 @@ void CheckFabric(Problems& problems, const Fabric& fabric) {
                               ", expected ROUTING_ADAPTIVE, ROUTING_ECMP or "
                               "ROUTING_VALIANT"));
   }
-  if (fabric.routing() == ROUTING_ECMP &&
-      (fabric.has_dragonfly() || fabric.nodes_per_leaf() == 0)) {
+  if (fabric.has_dragonfly()) {
+    if (fabric.routing() == ROUTING_ADAPTIVE ||
+        fabric.routing() == ROUTING_ECMP) {
+      problems.Add("fabric.routing",
+                   absl::StrCat("is ", Routing_Name(fabric.routing()),
+                                ", expected ROUTING_VALIANT, or none for "
+                                "minimal routes, in a dragonfly"));
+    }
+  } else if (fabric.routing() == ROUTING_ECMP && fabric.nodes_per_leaf() == 0) {
     problems.Add("fabric.routing",
                  "is ROUTING_ECMP, expected ROUTING_ADAPTIVE for a network "
                  "without leaf switches under a spine");

@@ -80,6 +80,39 @@ TEST(CutCostsTest, InnerStagesKeepTheirOwnCosts) {
   EXPECT_NEAR(cut.stages(6).forward_seconds(), 1, 1e-12);
 }
 
+// Adds a replica whose stage `slow` takes `factor` times as long.
+void AddReplica(int slow, double factor, GivenCosts* costs) {
+  auto* replica = costs->add_replicas();
+  *replica->mutable_stages() = costs->stages();
+  Stage* stage = replica->mutable_stages(slow);
+  stage->set_forward_seconds(factor * stage->forward_seconds());
+  stage->set_backward_seconds(factor * stage->backward_seconds());
+}
+
+TEST(CutCostsTest, ASlowGpuAtAnEndIsSlowInAllItsBlocks) {
+  for (const int slow : {0, 3}) {
+    for (const int num_replicas : {2, 3, 4}) {
+      GivenCosts recorded = CostsOfBlocks({8, 8, 8, 8});
+      AddReplica(slow, 2, &recorded);
+      while (recorded.replicas_size() < num_replicas) {
+        AddReplica(slow, 1, &recorded);
+      }
+      const GivenCosts usual = CostsOfBlocks({4, 4, 4, 4, 4, 4, 4, 4});
+      const GivenCosts cut = CutCosts(recorded, std::vector<uint32_t>(8, 4));
+      ExpectSameTimes(cut, usual);
+      for (int r = 0; r < num_replicas; ++r) {
+        for (int s = 0; s < 8; ++s) {
+          const double factor = r == 0 && s / 2 == slow ? 2 : 1;
+          EXPECT_NEAR(cut.replicas(r).stages(s).forward_seconds(),
+                      factor * usual.stages(s).forward_seconds(), 1e-9);
+          EXPECT_NEAR(cut.replicas(r).stages(s).backward_seconds(),
+                      factor * usual.stages(s).backward_seconds(), 1e-9);
+        }
+      }
+    }
+  }
+}
+
 TEST(CutCostsTest, TwoStagesAreDividedEqually) {
   GivenCosts recorded;
   for (const double seconds : {8.0, 12.0}) {

@@ -265,8 +265,8 @@ TEST(EnergyCommandTest, PowerCapsAreShown) {
                            "--power-cap 150"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
   EXPECT_THAT(run.out, AllOf(HasSubstr("power cap"),
-                             HasSubstr("Within 150 W per stage, no plan is "
-                                       "faster than")));
+                             HasSubstr("Within an average of 150 W for the GPUs "
+                                       "of a stage, no plan is faster than")));
 }
 
 TEST(EnergyObjectiveTest, PlansShowTheirEnergy) {

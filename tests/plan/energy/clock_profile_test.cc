@@ -28,6 +28,21 @@ TEST(ClockProfileTest, ReadsPassesScalesAndAveragesThem) {
   EXPECT_NEAR(forward[0].seconds, 3, 1e-12);
   EXPECT_NEAR(forward[0].joules, 16 * 80, 1e-9);
   EXPECT_NEAR(forward[1].joules, 20 * 80, 1e-9);
+  EXPECT_THAT(profile->notes,
+              testing::ElementsAre("p.csv: 1 clocks of passes have several "
+                                   "rows, of which the mean is used"));
+}
+
+TEST(ClockProfileTest, RowsOfOneClockThatContradictEachOtherAreRefused) {
+  const auto profile =
+      ReadClockProfile("p.csv",
+                       "stage,instruction,frequency,time,energy\n"
+                       "0,forward,1410,0.05,20\n0,backward,1410,0.1,40\n"
+                       "0,forward,1410,9,20\n");
+  EXPECT_EQ(profile.status().message(),
+            "p.csv: stage 0 forward has 0.05 s and 20 J as well as 9 s and 20 "
+            "J at 1410 MHz, expected measurements that differ by at most a "
+            "factor of 2");
 }
 
 TEST(ClockProfileTest, KnowsOtherNamesOfColumnsAndSplitBackwards) {

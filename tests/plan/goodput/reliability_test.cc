@@ -71,8 +71,9 @@ TEST(ReliabilityTest, OverridesReplaceObservations) {
 TEST(ReliabilityTest, BadRatesAreNamedTogether) {
   Reliability reliability;
   const std::string message(
-      OverrideRates("gpu=x,nonesuch=5h,host", &reliability).message());
+      OverrideRates("gpu=x,nonesuch=5h,host,gpu=1h", &reliability).message());
   EXPECT_THAT(message, HasSubstr("--mtbf: gpu is x, expected hours"));
+  EXPECT_THAT(message, HasSubstr("gpu is given twice, expected once"));
   EXPECT_THAT(message, HasSubstr("nonesuch is not a class of failures"));
   EXPECT_THAT(message, HasSubstr("is host, expected NAME=HOURS"));
 }

@@ -269,32 +269,35 @@ TEST(JitterTest, SourcesAreParsed) {
   EXPECT_EQ(source->only, 17);
   EXPECT_EQ(source->period, 16);
   EXPECT_EQ(source->parameter, 1.5);
-  for (const char* text : {"",
-                           "pass",
-                           "pass=",
-                           "pass=normal",
-                           "pass=normal:-1",
-                           "pass=normal:4",
-                           "pass=normal:x",
-                           "pass3=normal:0.1",
-                           "gpu-1=normal:0.1",
-                           "link:=normal:0.1",
-                           "sequences=periodic:2:2",
-                           "step=periodic:2:2",
-                           "link=periodic:2",
-                           "step=normal:0.1",
-                           "gpu=delay:0.1:2",
-                           "step=delay:2:1",
-                           "step=delay:0.1:-1",
-                           "pass=packed",
-                           "sequences=normal:0.1",
-                           "pass=file:",
-                           "pass=periodic:0:2",
-                           "pass=periodic:2",
-                           "pass=constant:nan",
-                           "pass=gamma:1"}) {
+  const std::pair<const char*, const char*> kWrong[] = {
+      {"", "is , expected pass, gpu, gpuN"},
+      {"pass3=normal:0.1", "with pass3, expected pass, gpu, gpuN"},
+      {"gpu-1=normal:0.1", "with gpu-1, expected pass, gpu, gpuN"},
+      {"link:=normal:0.1", "with link:, expected pass, gpu, gpuN"},
+      {"pass", "is pass, expected constant:FACTOR"},
+      {"pass=", "is pass=, expected constant:FACTOR"},
+      {"pass=gamma:1", "with gamma:1, expected constant:FACTOR"},
+      {"pass=normal", "with normal, expected normal:DEVIATION"},
+      {"pass=normal:-1", "with normal:-1, expected normal:DEVIATION"},
+      {"pass=normal:4", "a deviation of 0 to 3"},
+      {"pass=normal:x", "a deviation of 0 to 3"},
+      {"pass=constant:nan", "a factor of 0 to 1000"},
+      {"link=periodic:2", "expected periodic:PERIOD:FACTOR"},
+      {"pass=periodic:0:2", "a period of at least 1"},
+      {"pass=periodic:2", "a period of at least 1"},
+      {"step=delay:2:1", "a probability of 0 to 1"},
+      {"step=delay:0.1:-1", "a probability of 0 to 1"},
+      {"pass=file:", "expected file:TIMES.csv"},
+      {"sequences=periodic:2:2", "expected a delay or a file for step; packed"},
+      {"step=periodic:2:2", "expected a delay or a file for step"},
+      {"step=normal:0.1", "expected a delay or a file for step"},
+      {"gpu=delay:0.1:2", "a delay only for pass, link and step"},
+      {"pass=packed", "packed for sequences"},
+      {"sequences=normal:0.1", "packed for sequences"},
+  };
+  for (const auto& [text, message] : kWrong) {
     EXPECT_THAT(std::string(ParseJitterSource(text).status().message()),
-                HasSubstr("expected pass, gpu, gpuN"))
+                HasSubstr(message))
         << text;
   }
   const absl::Status status =

@@ -253,7 +253,8 @@ TEST(ImportTraceTest, MissingRanksAreNamed) {
 
 TEST(ImportTraceTest, NumbersThatATableLacksAreNoted) {
   // Sets the number of each worker.
-  const auto notes = [](int first, int second, int third, int fourth) {
+  int tensor_ranks = 0;
+  const auto notes = [&](int first, int second, int third, int fourth) {
     const std::string csv = absl::StrReplaceAll(
         SampleCsv(SampleOperations({})),
         {{"0,0,0,0,", absl::StrCat("0,", first, ",0,0,")},
@@ -262,11 +263,14 @@ TEST(ImportTraceTest, NumbersThatATableLacksAreNoted) {
          {"0,0,1,1,", absl::StrCat("0,", fourth, ",1,1,")}});
     const auto run = ImportTraceText("a", csv);
     EXPECT_TRUE(run.ok()) << run.status();
+    tensor_ranks = run.ok() ? run->num_tensor_ranks : 0;
     return run.ok() ? run->notes : std::vector<std::string>();
   };
   EXPECT_THAT(notes(0, 1, 2, 3), IsEmpty());
+  EXPECT_EQ(tensor_ranks, 1);
   EXPECT_THAT(notes(0, 4, 8, 12),
               ElementsAre(HasSubstr("taken to have 4 tensor-parallel ranks")));
+  EXPECT_EQ(tensor_ranks, 4);
   EXPECT_THAT(notes(0, 1, 4, 5),
               ElementsAre(HasSubstr("column rank lacks 2, 3 of 0 to 5: workers "
                                     "are missing")));
