@@ -212,6 +212,11 @@ absl::Status ChangeCluster(absl::string_view label,
     problems.Add(NameOf("routing"),
                  "is ecmp, but the network has no leaf switches under a spine, "
                  "expected topology fat-tree or rail-optimized");
+  } else if (changes.routing() == ROUTING_ADAPTIVE && fabric.has_dragonfly()) {
+    problems.Add(
+        NameOf("routing"),
+        "is adaptive, but the network is a dragonfly, expected valiant, "
+        "or no routing for minimal routes");
   } else if (changes.routing() != ROUTING_UNSPECIFIED) {
     fabric.set_routing(changes.routing());
   }

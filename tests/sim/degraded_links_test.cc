@@ -339,6 +339,8 @@ TEST(DegradedLinksTest, MessagesNameThePart) {
               HasSubstr("is valiant, but the network is not a dragonfly"));
   EXPECT_THAT(message("topology: ONE_SWITCH routing: ROUTING_ECMP", "", ""),
               HasSubstr("no leaf switches under a spine"));
+  EXPECT_THAT(message(dragonfly + " routing: ROUTING_ADAPTIVE", "", ""),
+              HasSubstr("is adaptive, but the network is a dragonfly"));
 }
 
 // Without the invalid link, the number of uplinks would have no effect.
