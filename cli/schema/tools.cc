@@ -3,7 +3,10 @@
 
 #include <cmath>
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/algorithm/container.h"
@@ -191,6 +194,28 @@ const std::vector<Listing>& AllListings() {
   return listings;
 }
 
+namespace {
+
+// Removes descriptions of parameters that an earlier method describes, since
+// agents read all tools at once. Returns where they are, as a sentence, or "".
+std::string LeaveOutDescribed(const Method& method,
+                              std::map<std::string, absl::string_view>* first,
+                              Json* schema) {
+  std::set<std::string> others;
+  for (auto& [name, property] : (*schema)["properties"].items()) {
+    const auto [at, is_new] =
+        first->emplace(absl::StrCat(name, DumpJson(property)), method.name);
+    if (is_new) continue;
+    property.erase("description");
+    others.insert(absl::StrCat("weir_", at->second));
+  }
+  if (others.empty()) return "";
+  return absl::StrCat(" Parameters without a description are those of ",
+                      absl::StrJoin(others, " and "), ".");
+}
+
+}  // namespace
+
 Json ToolsOf(const CLI::App& app, ToolStyle style) {
   Json tools = Json::array();
   const auto add = [&](absl::string_view method, std::string description,
@@ -216,11 +241,17 @@ Json ToolsOf(const CLI::App& app, ToolStyle style) {
         break;
     }
   };
+  // Methods by the parameters that they describe first.
+  std::map<std::string, absl::string_view> described;
   for (const Method& method : AllMethods()) {
-    add(method.name,
-        absl::StrCat(CommandOf(app, method).get_description(), " ",
-                     method.summary),
-        ParameterSchema(app, method));
+    Json schema = ParameterSchema(app, method);
+    std::string description = absl::StrCat(
+        CommandOf(app, method).get_description(), " ", method.summary);
+    if (style == ToolStyle::kMcp) {
+      absl::StrAppend(&description,
+                      LeaveOutDescribed(method, &described, &schema));
+    }
+    add(method.name, std::move(description), std::move(schema));
   }
   for (const Listing& listing : AllListings()) {
     add(listing.name,

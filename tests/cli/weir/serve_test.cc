@@ -5,6 +5,7 @@
 
 #include <map>
 #include <nlohmann/json.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -198,10 +199,23 @@ TEST(ServeTest, ListsAndTools) {
   EXPECT_TRUE(answers.responses[3]["result"]["weir"].is_string());
   EXPECT_EQ(answers.responses[4]["result"]["serverInfo"]["name"], "weir");
   std::vector<std::string> names;
+  std::map<std::string, std::string> described;
   for (const Json& tool : answers.responses[5]["result"]["tools"]) {
     names.push_back(tool["name"]);
     EXPECT_EQ(tool["inputSchema"]["type"], "object");
     EXPECT_EQ(tool["inputSchema"]["additionalProperties"], false);
+    // Each parameter is described, here or in the tool that is named.
+    const Json& properties = tool["inputSchema"]["properties"];
+    const auto description = tool["description"].get<std::string>();
+    for (const auto& [name, property] : properties.items()) {
+      if (property.contains("description")) {
+        described[name] = tool["name"];
+      } else {
+        const auto at = described.find(name);
+        ASSERT_NE(at, described.end()) << tool["name"] << " " << name;
+        EXPECT_THAT(description, HasSubstr(at->second));
+      }
+    }
   }
   EXPECT_THAT(names, IsSupersetOf({"weir_simulate", "weir_plan"}));
   EXPECT_EQ(answers.responses[6]["result"]["isError"], false);
