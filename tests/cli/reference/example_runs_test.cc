@@ -58,7 +58,8 @@ struct Shorter {
   const char* options;
 };
 constexpr Shorter kShorter[] = {
-    {"weir plan ", "--time-limit 10 --patience 2 --plans 1 --jobs 1 "},
+    {"weir plan ",
+     "--time-limit 10 --patience 2 --plans 1 --jobs 1 --recompute none "},
     {"weir train-study ", "--updates 2 --seeds 1 "},
     {"weir goodput ", "--runs 10 "},
     {"weir jitter ", "--samples 10 "},
