@@ -31,13 +31,6 @@ uint64_t ChunksAskedFor(const Parallelism& parallelism) {
   return layout.ok() ? layout->size() / pipeline : 1;
 }
 
-void FillSchedule(Scenario* scenario) {
-  if (!scenario->schedule().empty()) return;
-  scenario->set_schedule(ChunksAskedFor(scenario->parallelism()) > 1
-                             ? "interleaved-1f1b"
-                             : "1f1b");
-}
-
 // Sets enough nodes for the GPUs to use, if all nodes are equal.
 absl::Status FillNodes(Scenario* scenario) {
   const uint32_t num_gpus = scenario->parallelism().num_gpus();
@@ -125,6 +118,10 @@ bool AreSound(const Parallelism& parallelism) {
 
 }  // namespace
 
+const char* DefaultSchedule(const Parallelism& parallelism) {
+  return ChunksAskedFor(parallelism) > 1 ? "interleaved-1f1b" : "1f1b";
+}
+
 absl::Status TakeScheduleChunks(Scenario* scenario) {
   std::string name = scenario->schedule();
   if (schedules::IsScheduleFile(name)) return absl::OkStatus();
@@ -142,7 +139,9 @@ absl::Status TakeScheduleChunks(Scenario* scenario) {
 
 absl::Status FillSizes(absl::string_view label, Scenario* scenario) {
   RETURN_IF_ERROR(TakeScheduleChunks(scenario));
-  FillSchedule(scenario);
+  if (scenario->schedule().empty()) {
+    scenario->set_schedule(DefaultSchedule(scenario->parallelism()));
+  }
   Parallelism& parallelism = *scenario->mutable_parallelism();
   if (scenario->has_costs() || scenario->cluster().empty() ||
       !AreSound(parallelism) || scenario->num_nodes() > kMaxGpus) {

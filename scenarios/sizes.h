@@ -19,8 +19,12 @@ namespace weir::scenarios {
 // change. Returns InvalidArgument if the number is not one.
 absl::Status TakeScheduleChunks(Scenario* scenario);
 
+// Returns the schedule of a scenario that names none: 1f1b, or interleaved-1f1b
+// if there are several chunks.
+const char* DefaultSchedule(const Parallelism& parallelism);
+
 // Fills in what the scenario does not say, before anything else is checked:
-// - the schedule: 1f1b, or interleaved-1f1b if there are several chunks;
+// - the schedule;
 // - the nodes, from the number of GPUs to use (parallelism.num_gpus);
 // - the data-parallel size: GPUs / (tensor x pipeline), if the tensor- and
 //   pipeline-parallel ranks divide the GPUs.

@@ -63,7 +63,8 @@ void AddCluster(CLI::App* app, ScenarioFlags* flags) {
             "replace a parameter of the device profile, of the runtime "
             "(runtime.NAME, or a switch of it with true or false) or of the "
             "cluster (cluster.NAME); weir explain and weir profile show list "
-            "them. VALUE+-PERCENT% also gives its uncertainty, otherwise "
+            "them with their units. VALUE+-PERCENT% also gives its "
+            "uncertainty, otherwise "
             "none. May be repeated",
             ParseFigureSettings, scenario->mutable_set_figures())
       ->join(',');

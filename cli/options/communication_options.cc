@@ -35,7 +35,8 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
               set_reduction(on ? REDUCTION_OVERLAPPED : REDUCTION_BLOCKING);
             });
   AddOption(app, "--bucket-bytes", "BYTES",
-            "bucket size of overlapped gradient reductions", ParseBytes,
+            "bucket size of overlapped gradient reductions, as in 100MiB",
+            ParseBytes,
             [=](double bytes) {
               scenario->mutable_communication()->set_bucket_bytes(bytes);
             })
@@ -47,7 +48,8 @@ void AddCommunication(CLI::App* app, ScenarioFlags* flags) {
       "bytes per parameter of a stashed weight version", ParsePositive,
       [=](double bytes) {
         scenario->mutable_training()->set_stash_bytes_per_parameter(bytes);
-      });
+      })
+      ->default_str("4");
 }
 
 }  // namespace weir::cli

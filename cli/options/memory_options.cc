@@ -84,7 +84,8 @@ void AddOffload(CLI::App* app, Scenario* scenario) {
             });
   AddOption(
       app, "--optimizer-offload-fraction", "F",
-      "keep and update this fraction of the optimizer states on the host",
+      "keep and update this fraction of the optimizer states on the host (0 "
+      "to 1)",
       ParseFraction,
       [=](double fraction) {
         scenario->mutable_training()->set_optimizer_offload_fraction(fraction);

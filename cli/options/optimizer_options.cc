@@ -54,7 +54,7 @@ void AddOptimizer(CLI::App* app, ScenarioFlags* flags) {
             &flags->post_validation)
       ->default_str("with split backwards on zero-bubble");
   AddOption(app, "--rollback-fraction", "FRACTION",
-            "fraction of post-validated steps that are rolled back",
+            "fraction of post-validated steps that are rolled back (0 to 1)",
             ParseZeroOrPositive,
             [=](double fraction) {
               scenario->mutable_training()->set_rollback_fraction(fraction);

@@ -65,7 +65,7 @@ void AddSchedule(CLI::App* app, bool several, ScenarioFlags* flags) {
           "time of one hop between ranks, instead of that of --costs: 0.2ms, "
           "or 0.5x for a link that is twice as fast",
           &flags->hop);
-  AddMicrobatches(app, "", "until steady", flags);
+  AddMicrobatches(app, "by --gbs", "until steady", flags);
 }
 
 void AddMicrobatches(CLI::App* app, const std::string& microbatches,

@@ -102,23 +102,27 @@ void AddPlacement(CLI::App* app, ScenarioFlags* flags) {
   AddOption(app, "--placement", "N,N,...",
             "explicit placement: GPU numbers of one replica after the other, "
             "each rank by rank",
-            ParseNumbers, [=](const std::vector<uint32_t>& gpus) {
+            ParseNumbers,
+            [=](const std::vector<uint32_t>& gpus) {
               scenario->mutable_parallelism()->mutable_gpus()->Assign(
                   gpus.begin(), gpus.end());
-            });
+            })
+      ->default_str("by --order");
   AddOption(
       app, "--blocks-per-stage", "N,N,...",
       "number of blocks of each stage, for an uneven partition", ParseNumbers,
       [=](const std::vector<uint32_t>& blocks) {
         scenario->mutable_parallelism()->mutable_blocks_per_stage()->Assign(
             blocks.begin(), blocks.end());
-      });
+      })
+      ->default_str("an equal share");
   AddText(
       app, "--layout,--pipeline-model-parallel-layout", "LAYOUT",
       "layers of each stage, in Megatron-LM's notation: \"Et*3|(tt|)*2t|L\"",
       [=](const std::string& layout) {
         scenario->mutable_parallelism()->set_layout(layout);
-      });
+      })
+      ->default_str("an equal share");
   AddUnevenSplit(app, scenario);
 }
 

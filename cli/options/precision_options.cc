@@ -265,13 +265,17 @@ void AddBlocks(CLI::App* app, Scenario* scenario) {
                 scenario->mutable_training()->set_last_blocks_in_16_bits(1);
             });
   AddCount(app, "--num-layers-at-start-in-bf16",
-           "first blocks whose GEMMs remain in 16 bits", [=](uint32_t count) {
+           "first blocks whose GEMMs remain in 16 bits",
+           [=](uint32_t count) {
              scenario->mutable_training()->set_first_blocks_in_16_bits(count);
-           });
+           })
+      ->default_str("the recipe's");
   AddCount(app, "--num-layers-at-end-in-bf16",
-           "last blocks whose GEMMs remain in 16 bits", [=](uint32_t count) {
+           "last blocks whose GEMMs remain in 16 bits",
+           [=](uint32_t count) {
              scenario->mutable_training()->set_last_blocks_in_16_bits(count);
-           });
+           })
+      ->default_str("the recipe's");
 }
 
 }  // namespace

@@ -97,28 +97,33 @@ void AddWide(CLI::App* app, OutputFlags* output) {
       ->group("Output");
 }
 
-// Adds --energy and what it costs.
-void AddStepEnergy(CLI::App* app, StepEnergyFlags* energy) {
+// Adds --energy and what it costs; with `measured`, also a table of measured
+// passes.
+void AddStepEnergy(CLI::App* app, bool measured, StepEnergyFlags* energy) {
   app->option_defaults()->group("Energy");
   AddText(app, "--energy", "POWER",
           absl::StrCat("also show the energy of a step with this power model: "
                        "preset (",
                        absl::StrJoin(ListAssets(plan::kPowerFolder), ", "),
-                       ") or textproto file; or, of simulate, a .csv with "
-                       "measured passes (docs/energy.md)"),
+                       ") or textproto file",
+                       measured ? ", or a .csv with measured passes" : "",
+                       " (docs/energy.md)"),
           &energy->power);
-  AddOption(app, "--blocking-power", "WATTS",
-            "of --energy FILE.csv: power of a GPU that waits", ParsePositive,
-            &energy->blocking_watts);
-  AddOption(app, "--clock", "MHZ", "of --energy FILE.csv: clock of all passes",
-            ParsePositive, &energy->clock)
-      ->default_str("the highest");
+  if (measured) {
+    AddOption(app, "--blocking-power", "WATTS",
+              "of --energy FILE.csv: power of a GPU that waits", ParsePositive,
+              &energy->blocking_watts);
+    AddOption(app, "--clock", "MHZ",
+              "of --energy FILE.csv: clock of all passes", ParsePositive,
+              &energy->clock)
+        ->default_str("the highest");
+  }
   AddOption(app, "--tokens", "N",
             "tokens of a run, as in 1T, whose energy is shown", ParseTokens,
             &energy->tokens);
   AddOption(app, "--energy-price", "PRICE", "price of a kWh, in any currency",
             ParsePositive, &energy->price);
-  AddOption(app, "--carbon", "GRAMS", "CO2 of a kWh", ParsePositive,
+  AddOption(app, "--carbon", "GRAMS", "grams of CO2 of a kWh", ParsePositive,
             &energy->carbon);
   AddOption(app, "--pue", "FACTOR",
             "power usage effectiveness: energy of the building per energy of "
@@ -238,8 +243,6 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
                   &flags->scenario);
   AddImports(app, &flags->scenario);
   AddScenario(app, several, &flags->scenario);
-  AddFlops(app, &flags->flops);
-  AddStepEnergy(app, &flags->step_energy);
   AddFormat(app, /*csv=*/true, &flags->output);
   AddColumns(app, several ? results::CompareColumns() : results::RankColumns(),
              &flags->output);
@@ -259,6 +262,11 @@ void AddRun(CLI::App* app, bool several, Flags* flags) {
   AddForce(app, &flags->output.force);
 }
 
+void AddPrediction(CLI::App* app, bool several, Flags* flags) {
+  AddFlops(app, &flags->flops);
+  AddStepEnergy(app, /*measured=*/!several, &flags->step_energy);
+}
+
 CLI::Option* AddReport(CLI::App* app, const std::string& option,
                        const std::string& contents, std::string* path) {
   return AddText(
@@ -270,6 +278,7 @@ CLI::Option* AddReport(CLI::App* app, const std::string& option,
 
 void AddSimulate(CLI::App* app, Flags* flags) {
   AddRun(app, /*several=*/false, flags);
+  AddPrediction(app, /*several=*/false, flags);
   AddSwitch(app, "--timeline", "also draw the timeline of one pipeline as text",
             &flags->output.timeline)
       ->group("Output");

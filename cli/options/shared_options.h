@@ -56,8 +56,13 @@ void AddColor(CLI::App* app, OutputFlags* output);
 // Adds --message-format; calls `target` with true for JSON.
 void AddMessageFormat(CLI::App* app, const std::function<void(bool)>& target);
 
-// Adds the options of "weir simulate", or with `several` of "weir compare".
+// Adds the options of a run that "weir-calibrate replay" also has, for one
+// schedule or with `several` for several.
 void AddRun(CLI::App* app, bool several, Flags* flags);
+// Adds the other options that "weir simulate" and "weir compare" have: what is
+// computed from a predicted step.
+void AddPrediction(CLI::App* app, bool several, Flags* flags);
+// Adds the options of "weir simulate".
 void AddSimulate(CLI::App* app, Flags* flags);
 
 // Adds --emit: a list of frameworks for which files are written.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// "weir-reference FOLDER INPUTS EXAMPLE..." writes manual pages, completion
-// scripts and the page of options of weir and weir-calibrate, from the
-// definitions of their options, and the page of the fields of input files, from
-// descriptors that protoc wrote to the file INPUTS, with values of the files
-// EXAMPLE. The folder gets man/, bash/, zsh/, fish/ and manual/.
+// "weir-reference FOLDER COMMANDS INPUTS EXAMPLE..." writes manual pages,
+// completion scripts and the page of options of weir and weir-calibrate, from
+// the definitions of their options, with examples of the file COMMANDS, and the
+// page of the fields of input files, from descriptors that protoc wrote to the
+// file INPUTS, with values of the files EXAMPLE. The folder gets man/, bash/,
+// zsh/, fish/ and manual/.
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -15,8 +16,10 @@
 #include "cli/options/add_option.h"
 #include "cli/options/command_tree.h"
 #include "cli/reference/completion.h"
+#include "cli/reference/example_lines.h"
 #include "cli/reference/field_page.h"
 #include "cli/reference/man_page.h"
+#include "cli/reference/option_examples.h"
 #include "cli/reference/option_pages.h"
 #include "cli/weir/weir_app.h"
 #include "cli/weir_calibrate/calibrate_app.h"
@@ -39,16 +42,27 @@ class ReferenceWriter {
   ReferenceWriter(std::string folder, std::string version)
       : folder_(std::move(folder)), version_(std::move(version)) {}
 
-  // Returns false after a failure, which it reports.
-  bool Write(const CLI::App& program) {
-    WritePage(program);
-    for (const CLI::App* command : AllCommands(program)) WritePage(*command);
+  // Returns false after a failure, which it reports. `lines`: examples, also of
+  // other programs; options of an earlier program have its examples.
+  bool Write(const std::vector<std::string>& lines, CLI::App* app) {
+    const absl::StatusOr<OptionExamples> examples =
+        FindOptionExamples(lines, examples_, app);
+    if (!examples.ok()) {
+      std::cerr << "error: " << examples.status().message() << "\n";
+      return false;
+    }
+    const CLI::App& program = *app;
+    WritePage(program, *examples);
+    for (const CLI::App* command : AllCommands(program)) {
+      WritePage(*command, *examples);
+    }
+    examples_.insert(examples->begin(), examples->end());
     const std::string& name = program.get_name();
     WriteFile("bash", name, BashCompletion(program));
     WriteFile("zsh", absl::StrCat("_", name), ZshCompletion(program));
     WriteFile("fish", absl::StrCat(name, ".fish"), FishCompletion(program));
     WriteFile("manual", absl::StrCat("options-", name, ".md"),
-              OptionPage(program));
+              OptionPage(program, *examples));
     return ok_;
   }
 
@@ -74,9 +88,9 @@ class ReferenceWriter {
   }
 
  private:
-  void WritePage(const CLI::App& app) {
+  void WritePage(const CLI::App& app, const OptionExamples& examples) {
     WriteFile("man", absl::StrCat(ManPageName(app), ".1"),
-              ManPage(app, version_));
+              ManPage(app, version_, examples));
   }
 
   void WriteFile(const std::string& kind, const std::string& name,
@@ -92,27 +106,51 @@ class ReferenceWriter {
   }
 
   std::string folder_, version_;
+  OptionExamples examples_;  // of the programs so far
   bool ok_ = true;
 };
+
+// Reads the examples of commands from a file; reports a failure.
+absl::StatusOr<std::vector<std::string>> ReadExampleLines(
+    const std::string& path, const std::vector<CLI::App*>& programs) {
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  absl::StatusOr<std::vector<std::string>> lines =
+      text.ok() ? ExampleLines(*text, programs) : text.status();
+  if (!lines.ok()) {
+    std::cerr << "error: " << path << ": " << lines.status().message() << "\n";
+  }
+  return lines;
+}
+
+// Returns the exit code.
+int WriteReference(const std::string& folder, const std::string& commands,
+                   const std::string& descriptors,
+                   const std::vector<std::string>& examples) {
+  CommandLine line;
+  CalibrateLine calibrate_line;
+  const auto weir = MakeWeirApp(&line);
+  const auto calibrate = MakeCalibrateApp(&calibrate_line);
+  const auto lines = ReadExampleLines(commands, {weir.get(), calibrate.get()});
+  if (!lines.ok()) return 1;
+  ReferenceWriter writer(folder, absl::StrCat("weir ", WeirVersion()));
+  // Reports the failures of both programs.
+  const bool wrote_weir = writer.Write(*lines, weir.get());
+  const bool wrote_calibrate = writer.Write(*lines, calibrate.get());
+  return wrote_weir && wrote_calibrate &&
+                 writer.WriteFields(descriptors, examples)
+             ? 0
+             : 1;
+}
 
 }  // namespace
 }  // namespace weir::cli
 
 int main(int argc, char** argv) {
-  if (argc < 3) {
+  if (argc < 4) {
     std::cerr << "error: weir-reference: expected the folder to write, a file "
-                 "of descriptors and files of examples\n";
+                 "of commands, a file of descriptors and files of examples\n";
     return 2;
   }
-  weir::cli::CommandLine line;
-  weir::cli::CalibrateLine calibrate_line;
-  weir::cli::ReferenceWriter writer(argv[1],
-                                    absl::StrCat("weir ", weir::WeirVersion()));
-  const bool weir = writer.Write(*weir::cli::MakeWeirApp(&line));
-  const bool calibrate =
-      writer.Write(*weir::cli::MakeCalibrateApp(&calibrate_line));
-  return weir && calibrate &&
-                 writer.WriteFields(argv[2], {argv + 3, argv + argc})
-             ? 0
-             : 1;
+  return weir::cli::WriteReference(argv[1], argv[2], argv[3],
+                                   {argv + 4, argv + argc});
 }

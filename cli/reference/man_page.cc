@@ -40,7 +40,8 @@ std::string Synopsis(const CLI::App& app) {
   return absl::StrCat(text, "\n");
 }
 
-std::string OptionItem(const CLI::Option& option) {
+std::string OptionItem(const CLI::Option& option,
+                       const OptionExamples& examples) {
   std::string names =
       option.get_positional()
           ? Italic(option.get_name(/*positional=*/true))
@@ -59,11 +60,15 @@ std::string OptionItem(const CLI::Option& option) {
   if (!option.get_default_str().empty()) {
     absl::StrAppend(&text, " [", EscapeRoff(option.get_default_str()), "]");
   }
+  if (const auto example = examples.find(&option); example != examples.end()) {
+    absl::StrAppend(&text, "\n.br\nExample: ", EscapeRoff(example->second));
+  }
   return absl::StrCat(text, "\n");
 }
 
 // Returns the options by group, in the order in which the groups first occur.
-std::string OptionsByGroup(const CLI::App& app) {
+std::string OptionsByGroup(const CLI::App& app,
+                           const OptionExamples& examples) {
   std::vector<std::string> groups;
   const std::vector<const CLI::Option*> options = OptionsOf(app);
   for (const CLI::Option* option : options) {
@@ -79,7 +84,7 @@ std::string OptionsByGroup(const CLI::App& app) {
     }
     for (const CLI::Option* option : options) {
       if (option->get_group() == group) {
-        absl::StrAppend(&text, OptionItem(*option));
+        absl::StrAppend(&text, OptionItem(*option, examples));
       }
     }
   }
@@ -155,7 +160,8 @@ std::string ManPageName(const CLI::App& app) {
   return absl::StrReplaceAll(FullName(app), {{" ", "-"}});
 }
 
-std::string ManPage(const CLI::App& app, absl::string_view version) {
+std::string ManPage(const CLI::App& app, absl::string_view version,
+                    const OptionExamples& examples) {
   const std::string name = ManPageName(app);
   std::string text = absl::StrCat(
       ".TH ", absl::AsciiStrToUpper(EscapeRoff(name)), " 1 \"\" \"",
@@ -167,9 +173,9 @@ std::string ManPage(const CLI::App& app, absl::string_view version) {
   const std::vector<const CLI::Option*> positionals = PositionalsOf(app);
   if (!positionals.empty()) absl::StrAppend(&text, ".SH ARGUMENTS\n");
   for (const CLI::Option* option : positionals) {
-    absl::StrAppend(&text, OptionItem(*option));
+    absl::StrAppend(&text, OptionItem(*option, examples));
   }
-  const std::string options = OptionsByGroup(app);
+  const std::string options = OptionsByGroup(app, examples);
   if (!options.empty()) absl::StrAppend(&text, ".SH OPTIONS\n", options);
   return absl::StrCat(text, Footer(app), SeeAlso(app));
 }

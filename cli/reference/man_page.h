@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
+#include "cli/reference/option_examples.h"
 
 namespace CLI {
 class App;
@@ -22,7 +23,8 @@ std::string ManPageName(const CLI::App& app);
 
 // Returns the page of a program, which lists its commands, or of a command.
 // `version` is the line that "weir --version" prints first.
-std::string ManPage(const CLI::App& app, absl::string_view version);
+std::string ManPage(const CLI::App& app, absl::string_view version,
+                    const OptionExamples& examples);
 
 }  // namespace weir::cli
 

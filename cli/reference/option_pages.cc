@@ -25,63 +25,81 @@ std::string NamesCell(const CLI::Option& option) {
   return MarkdownCode(names);
 }
 
-std::string Row(const CLI::Option& option) {
-  std::string meaning = option.get_description();
-  if (option.get_required()) absl::StrAppend(&meaning, " (required)");
-  return absl::StrCat("| ", NamesCell(option), " | ", MarkdownCell(meaning),
-                      " | ", MarkdownCell(option.get_default_str()), " |\n");
+std::vector<const CLI::Option*> OptionsOfGroup(const CLI::App& app,
+                                               const std::string& group) {
+  std::vector<const CLI::Option*> options = OptionsOf(app);
+  options.erase(std::remove_if(options.begin(), options.end(),
+                               [&](const CLI::Option* option) {
+                                 return option->get_group() != group;
+                               }),
+                options.end());
+  return options;
 }
 
-std::string Table(const std::vector<const CLI::Option*>& options) {
-  std::string text = "\n| option | meaning | default |\n|---|---|---|\n";
-  for (const CLI::Option* option : options) {
-    absl::StrAppend(&text, Row(*option));
-  }
-  return text;
-}
+class OptionPageWriter {
+ public:
+  explicit OptionPageWriter(const OptionExamples& examples)
+      : examples_(examples) {}
 
-std::string CommandSection(const CLI::App& command) {
-  std::string text =
-      absl::StrCat("\n## ", FullName(command), "\n\n",
-                   MarkdownText(command.get_description()), "\n");
-  if (!command.get_footer().empty()) {
-    absl::StrAppend(&text, "\n```\n", command.get_footer(), "\n```\n");
-  }
-  const std::vector<const CLI::Option*> positionals = PositionalsOf(command);
-  if (!positionals.empty()) absl::StrAppend(&text, Table(positionals));
-  std::vector<std::string> groups;
-  const std::vector<const CLI::Option*> options = OptionsOf(command);
-  for (const CLI::Option* option : options) {
-    const std::string& group = option->get_group();
-    if (group != kOptionsOfAllCommands &&
-        std::find(groups.begin(), groups.end(), group) == groups.end()) {
-      groups.push_back(group);
+  std::string Table(const std::vector<const CLI::Option*>& options) const {
+    std::string text =
+        "\n| option | meaning | default | example |\n|---|---|---|---|\n";
+    for (const CLI::Option* option : options) {
+      absl::StrAppend(&text, Row(*option));
     }
+    return text;
   }
-  for (const std::string& group : groups) {
-    std::vector<const CLI::Option*> members;
-    std::copy_if(options.begin(), options.end(), std::back_inserter(members),
-                 [&](const CLI::Option* option) {
-                   return option->get_group() == group;
-                 });
-    absl::StrAppend(&text, "\n**", MarkdownText(group), "**\n", Table(members));
+
+  // The program's section also has the options of all commands.
+  std::string Section(const CLI::App& app) const {
+    std::string text = absl::StrCat("\n## ", FullName(app), "\n\n",
+                                    MarkdownText(app.get_description()), "\n");
+    if (!app.get_footer().empty()) {
+      absl::StrAppend(&text, "\n```\n", app.get_footer(), "\n```\n");
+    }
+    const std::vector<const CLI::Option*> positionals = PositionalsOf(app);
+    if (!positionals.empty()) absl::StrAppend(&text, Table(positionals));
+    const bool is_command = app.get_parent() != nullptr;
+    std::vector<std::string> groups;
+    for (const CLI::Option* option : OptionsOf(app)) {
+      const std::string& group = option->get_group();
+      if (!(is_command && group == kOptionsOfAllCommands) &&
+          std::find(groups.begin(), groups.end(), group) == groups.end()) {
+        groups.push_back(group);
+      }
+    }
+    for (const std::string& group : groups) {
+      absl::StrAppend(&text, "\n**", MarkdownText(group), "**\n",
+                      Table(OptionsOfGroup(app, group)));
+    }
+    return text;
   }
-  return text;
-}
+
+ private:
+  std::string Row(const CLI::Option& option) const {
+    std::string meaning = option.get_description();
+    if (option.get_required()) absl::StrAppend(&meaning, " (required)");
+    const auto example = examples_.find(&option);
+    return absl::StrCat(
+        "| ", NamesCell(option), " | ", MarkdownCell(meaning), " | ",
+        MarkdownCell(option.get_default_str()), " | ",
+        MarkdownCode(example == examples_.end() ? "" : example->second),
+        " |\n");
+  }
+
+  const OptionExamples& examples_;
+};
 
 }  // namespace
 
-std::string OptionPage(const CLI::App& program) {
-  std::string text = absl::StrCat("# Options of ", program.get_name(), "\n\n",
-                                  "All commands also accept ");
-  std::vector<std::string> shared;
-  for (const CLI::Option* option : OptionsOf(program)) {
-    if (option->get_group() != kOptionsOfAllCommands) continue;
-    shared.push_back(NamesCell(*option));
-  }
-  absl::StrAppend(&text, absl::StrJoin(shared, ", "), " and `--help`.\n");
+std::string OptionPage(const CLI::App& program,
+                       const OptionExamples& examples) {
+  const OptionPageWriter writer(examples);
+  std::string text = absl::StrCat(
+      "# Options of ", program.get_name(),
+      "\n\nAll commands also have `--help` (`-h`).\n", writer.Section(program));
   for (const CLI::App* command : AllCommands(program)) {
-    absl::StrAppend(&text, CommandSection(*command));
+    absl::StrAppend(&text, writer.Section(*command));
   }
   return text;
 }

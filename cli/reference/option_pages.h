@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "cli/reference/option_examples.h"
+
 namespace CLI {
 class App;
 }  // namespace CLI
@@ -12,8 +14,8 @@ class App;
 namespace weir::cli {
 
 // Returns Markdown: a section for every command with a table of its options by
-// group: names and placeholder, meaning, default.
-std::string OptionPage(const CLI::App& program);
+// group: names and placeholder, meaning, default, example.
+std::string OptionPage(const CLI::App& program, const OptionExamples& examples);
 
 }  // namespace weir::cli
 

@@ -18,6 +18,9 @@ Command RunExplain;
 Command RunCompare;
 Command RunValidate;
 Command RunTrainStudy;
+// Its schedules, unless --schedule names some.
+inline constexpr char kStudiedSchedules[] =
+    "gpipe,zb-h1,pipedream-2bw,pipedream,pipemare";
 Command RunPlan;
 Command RunGoodput;
 Command RunEnergy;

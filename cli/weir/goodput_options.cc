@@ -53,15 +53,16 @@ void AddJob(CLI::App* app, GoodputFlags* flags) {
   AddOption(app, "--tokens-per-step", "N",
             "tokens of a step, as in 16M, without a scenario", ParseTokens,
             &request->tokens_per_step);
-  AddOption(app, "--tokens", "N",
-            "tokens to train with, as in 15.6T; otherwise 30 days of training",
-            ParseTokens, &request->tokens);
+  AddOption(app, "--tokens", "N", "tokens to train with, as in 15.6T",
+            ParseTokens, &request->tokens)
+      ->default_str("those of 30 days");
   AddOption(app, "--price-per-gpu-hour", "PRICE",
             "price of one GPU for an hour, in any currency", ParsePositive,
             &request->price_per_gpu_hour);
   AddOption(
       app, "--target-goodput", "PART",
-      "show the largest loss of time per failure that allows this goodput",
+      "show the largest loss of time per failure that allows this goodput (0 "
+      "to 1)",
       ParsePart, &request->target_goodput);
 }
 
@@ -79,15 +80,18 @@ void AddFailures(CLI::App* app, GoodputFlags* flags) {
           "years (y): gpu=50000h,host=2y,nic=10y,switch=20y,software=100h. "
           "software counts once per job, unless the file says otherwise",
           &flags->mtbf)
-      ->join(',');
+      ->join(',')
+      ->default_str("by --reliability");
   AddSeconds(app, "--detection-seconds", "from a failure until the job stops",
-             &flags->detection_seconds);
+             &flags->detection_seconds)
+      ->default_str("by --reliability");
   AddSeconds(app, "--restart-seconds",
              "from then until training continues, without loading",
-             &flags->restart_seconds);
-  AddOption(app, "--spares", "N",
-            "nodes that replace failed ones at once; otherwise always enough",
-            ParseNumber, &flags->num_spares);
+             &flags->restart_seconds)
+      ->default_str("by --reliability");
+  AddOption(app, "--spares", "N", "nodes that replace failed ones at once",
+            ParseNumber, &flags->num_spares)
+      ->default_str("always enough");
   AddSwitch(app, "--elastic",
             "without a spare, continue with one replica fewer until the repair",
             &flags->elastic);
@@ -108,11 +112,11 @@ void AddCheckpoints(CLI::App* app, GoodputFlags* flags) {
   AddSwitch(app, "--async-save", "the same as --checkpoint async",
             &flags->async_save);
   AddOption(app, "--checkpoint-bytes", "BYTES",
-            "size of a checkpoint; otherwise weights and optimizer states of "
-            "the scenario's model",
-            ParseBytes, &checkpoint->bytes);
+            "size of a checkpoint, as in 2.3e12 or 2TiB", ParseBytes,
+            &checkpoint->bytes)
+      ->default_str("weights and optimizer states of the scenario");
   AddRate(app, "--checkpoint-bandwidth",
-          "bytes per second of storage, for the whole job",
+          "bytes per second of storage, for the whole job, as in 20e9",
           &checkpoint->storage_bytes_per_second);
   AddRate(app, "--snapshot-bandwidth",
           "bytes per second from a GPU to the memory of its host",
@@ -121,9 +125,9 @@ void AddCheckpoints(CLI::App* app, GoodputFlags* flags) {
   AddRate(app, "--peer-bandwidth", "bytes per second between two hosts",
           &checkpoint->peer_bytes_per_second)
       ->default_str("2.5e10");
-  AddCount(app, "--interval-steps,--save-interval",
-           "steps between checkpoints; otherwise the best number",
-           &flags->interval_steps);
+  AddCount(app, "--interval-steps,--save-interval", "steps between checkpoints",
+           &flags->interval_steps)
+      ->default_str("the best number");
 }
 
 }  // namespace

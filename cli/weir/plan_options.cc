@@ -79,7 +79,8 @@ void AddGoal(CLI::App* app, Flags* flags) {
             [request](double bytes) { request->set_memory_limit_bytes(bytes); })
       ->default_str("the device's");
   AddOption(app, "--memory-margin", "PERCENT",
-            "fraction of a GPU's memory that plans leave free", ParsePercent,
+            "part of a GPU's memory that plans leave free, as in 10%",
+            ParsePercent,
             [request](double margin) { request->set_memory_margin(margin); })
       ->default_str("the prediction's interval");
   AddOption(
@@ -99,12 +100,13 @@ void AddGoal(CLI::App* app, Flags* flags) {
             ParsePatience, [request](uint32_t n) { request->set_patience(n); })
       ->default_str("300");
   AddOption(app, "--gap", "PERCENT",
-            "stop when no plan can be faster by more than this", ParsePercent,
-            [request](double gap) { request->set_gap(gap); })
+            "stop when no plan can be faster by more than this, as in 5%",
+            ParsePercent, [request](double gap) { request->set_gap(gap); })
       ->default_str("0%");
   AddSeconds(app, "--time-limit",
              "end the search after this time, with the best plans so far",
-             &flags->plan.time_limit_seconds);
+             &flags->plan.time_limit_seconds)
+      ->default_str("none");
   AddJobs(app, "Goal", "parallel processes", &flags->num_jobs);
 }
 

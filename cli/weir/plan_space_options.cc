@@ -202,9 +202,11 @@ void AddTechniques(CLI::App* app, PlanSpace* space) {
               space->clear_optimizer_offload_fraction();
               space->add_optimizer_offload_fraction(on ? 1 : 0);
             });
-  AddOption(app, "--optimizer-offload-fraction", "F,F,...",
-            "fractions of the optimizer states that the host keeps and updates",
-            ParseFractions, space->mutable_optimizer_offload_fraction())
+  AddOption(
+      app, "--optimizer-offload-fraction", "F,F,...",
+      "fractions (0 to 1) of the optimizer states that the host keeps and "
+      "updates",
+      ParseFractions, space->mutable_optimizer_offload_fraction())
       ->default_str(kWhereNeeded);
   AddOption(app, "--vocabulary-parallel", "none,one-barrier,two-barriers",
             "how the vocabulary is sharded across pipeline ranks",

@@ -25,6 +25,7 @@ void AddRunCommands(CLI::App* app, CommandLine* line) {
        "--microbatches 8 --trace out/"},
       RunCompare, line);
   AddRun(compare, /*several=*/true, flags);
+  AddPrediction(compare, /*several=*/true, flags);
   AddSwitch(compare, "--slack",
             "also show how much delay passes and transfers absorb before the "
             "run ends later (weir slack)",
@@ -41,7 +42,8 @@ void AddShowCommand(CLI::App* app, CommandLine* line) {
   AddName(show, "RESULT.pb", "file written by --out", &flags->name);
   AddText(show, "--result", "NAME", "show only this schedule or name",
           &flags->result)
-      ->group("Output");
+      ->group("Output")
+      ->default_str("all");
   AddFormat(show, /*csv=*/true, &flags->output);
 }
 

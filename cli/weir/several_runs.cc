@@ -144,7 +144,9 @@ absl::StatusOr<ToSimulate> ResolveAll(const Flags& flags) {
   if (schedules.empty() && !request.scenario.schedule().empty()) {
     schedules.push_back(request.scenario.schedule());
   }
-  if (schedules.empty()) schedules = {"1f1b"};
+  if (schedules.empty()) {
+    schedules = {scenarios::DefaultSchedule(request.scenario.parallelism())};
+  }
   ToSimulate work;
   std::vector<std::string> lines;
   absl::Status worst;

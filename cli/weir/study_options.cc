@@ -10,6 +10,7 @@
 #include "cli/options/import_options.h"
 #include "cli/options/scenario_options.h"
 #include "cli/options/shared_options.h"
+#include "cli/weir/commands.h"
 #include "cli/weir/weir_app.h"
 
 namespace weir::cli {
@@ -67,6 +68,10 @@ void AddExplainOptions(CLI::App* app, Flags* flags) {
   AddJobs(app, "Output", "parallel simulations", &flags->num_jobs);
   AddImports(app, &flags->scenario);
   AddScenario(app, /*several=*/false, &flags->scenario);
+  // Given costs use no parameters, which are what it explains.
+  for (const char* name : {"--costs", "--hop"}) {
+    app->remove_option(app->get_option(name));
+  }
   AddFlops(app, &flags->flops);
   AddFormat(app, /*csv=*/false, &flags->output);
   AddReport(app, "--report", "the run and its parameters",
@@ -176,6 +181,7 @@ void AddTrainStudyOptions(CLI::App* app, Flags* flags) {
       ->default_str(absl::StrCat(study->momentum));
   AddJobs(app, "Training study", "parallel training runs", &flags->num_jobs);
   AddScenario(app, /*several=*/true, &flags->scenario);
+  app->get_option("--schedule")->default_str(kStudiedSchedules);
   AddFormat(app, /*csv=*/true, &flags->output);
   app->option_defaults()->group("Output");
   AddText(app, "--out", "FILE.csv", "write the loss of every batch",
@@ -252,7 +258,8 @@ void AddReportCommands(CLI::App* app, CommandLine* line) {
       ->required();
   AddText(report, "--result", "NAME",
           "show only this schedule or name of the saved result", &flags->result)
-      ->group("Output");
+      ->group("Output")
+      ->default_str("all");
   AddForce(report, &flags->output.force);
 
   CLI::App* live = AddWeirCommand(

@@ -29,6 +29,8 @@ void AddSynthesizeCommand(CLI::App* app, CommandLine* line) {
   AddScenarioName(command, "preset or textproto file; flags override it",
                   &flags->scenario);
   AddScenario(command, /*several=*/false, &flags->scenario);
+  // Needs whole backward passes, which a synthesized schedule divides.
+  command->remove_option(command->get_option("--cpu-offloading-num-layers"));
   command->option_defaults()->group("Search");
   AddChoice<int>(command, "--objective",
                  "makespan: from first start to last end; span: longest time "

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "base/interrupt.h"
 #include "base/status_macros.h"
 #include "base/worker_pool.h"
@@ -49,9 +50,7 @@ absl::StatusOr<std::vector<plan::StudyCase>> ReadCases(const Flags& flags) {
   const bool by_hand = !asked.costs.empty() || !asked.overrides.model().empty();
   if (asked.scenario.empty() && !by_hand) asked.scenario = kScenario;
   std::vector<std::string> schedules = asked.schedules;
-  if (schedules.empty()) {
-    schedules = {"gpipe", "zb-h1", "pipedream-2bw", "pipedream", "pipemare"};
-  }
+  if (schedules.empty()) schedules = absl::StrSplit(kStudiedSchedules, ',');
   std::vector<plan::StudyCase> cases;
   std::vector<std::string> lines;
   for (const std::string& schedule : schedules) {

@@ -232,6 +232,7 @@ std::unique_ptr<CLI::App> MakeCalibrateApp(CalibrateLine* line) {
                         absl::StrCat("weir-calibrate ", WeirVersion(), " (git ",
                                      GitRevision(), ")"),
                         "show the version");
+  app->option_defaults()->group(kOptionsOfAllCommands);
   AddMessageFormat(app.get(), [line](bool json) {
     line->json_messages = json;
     line->replay.weir.output.json_messages = json;

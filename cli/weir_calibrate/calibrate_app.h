@@ -36,7 +36,7 @@ absl::StatusOr<std::string> ParseCalibrateArguments(int argc,
                                                     const char* const* argv,
                                                     CalibrateLine* line);
 
-// Adds the options of `weir simulate` and those of a replay.
+// Adds the options of a run of weir and those of a replay.
 void AddReplay(CLI::App* app, ReplayFlags* flags);
 
 }  // namespace weir::cli

@@ -15,7 +15,7 @@ absl::StatusOr<uint32_t> ParseDevice(absl::string_view text) {
 }  // namespace
 
 void AddReplay(CLI::App* app, ReplayFlags* flags) {
-  AddSimulate(app, &flags->weir);
+  AddRun(app, /*several=*/false, &flags->weir);
   AddColor(app, &flags->weir.output);
   AddQuiet(app, &flags->weir.output.quiet);
   app->get_option("SCENARIO")
@@ -26,11 +26,13 @@ void AddReplay(CLI::App* app, ReplayFlags* flags) {
             "partitions, with the options of each; executes nothing",
             &flags->plan);
   AddOption(app, "--memory", "BYTES",
-            "with --plan: memory of the GPU, as in 80GiB [this machine's]",
-            ParseBytes, &flags->memory_bytes);
+            "with --plan: memory of the GPU, as in 80GiB", ParseBytes,
+            &flags->memory_bytes)
+      ->default_str("this machine's");
   AddCount(app, "--multiprocessors",
-           "with --plan: number of the GPU's multiprocessors [this machine's]",
-           &flags->num_multiprocessors);
+           "with --plan: number of the GPU's multiprocessors",
+           &flags->num_multiprocessors)
+      ->default_str("this machine's");
   app->option_defaults()->group("Replay");
   AddSwitch(app, "--cpu", "run on the CPU, in double precision", &flags->cpu);
   AddSwitch(app, "--serial",

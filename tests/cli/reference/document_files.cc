@@ -73,6 +73,7 @@ constexpr MadeFile kMadeFiles[] = {
      "--replica 0 -o .events.json && python3 $MAKE events $FILE .events.json"},
     {"gpt3.csv", "", "python3 $MAKE profile $FILE"},
     {"profile.csv", "docs/energy.md", "python3 $MAKE profile $FILE"},
+    {"profile.csv", "examples", "python3 $MAKE profile $FILE"},
     {"profile.csv", "docs/report.md", "python3 $MAKE profile $FILE"},
     {"gemm.csv", "", "python3 $MAKE gemms $FILE"},
     {"attention.csv", "", "python3 $MAKE attention $FILE"},
@@ -82,6 +83,25 @@ constexpr MadeFile kMadeFiles[] = {
     {"weir-sweep", "",
      "weir sweep --model gpt2 --cluster dgx-h100 --nodes 1 --gbs 32 --schedule "
      "1f1b --grid tp=1,2 --grid pp=1,2 --out $FILE"},
+    {"half.textproto", "examples",
+     "weir scenario show llama-3-70b-64-h100 --model llama-3.1-8b --nodes 2 "
+     "--tp 4 --pp 2 --dp 1 --gbs 16 --placement 0,1,2,3,8,9,10,11 > $FILE"},
+    {"times.csv", "examples", "printf 'step_seconds\\n0.05\\n' > $FILE"},
+    {"points.csv", "examples",
+     "printf 'pp,schedule\\n2,gpipe\\n4,1f1b\\n' > $FILE"},
+    {"map.textproto", "examples",
+     "awk '/^```/ {inside = 0} /^# proto-file: results.compare/ {inside = 1} "
+     "inside' $DOCS/check-your-own-runs.md > $FILE"},
+    {"old_schedule.csv", "examples",
+     "weir schedule convert zb-h1 | sed s/I/B/g > $FILE"},
+    {"graph.txt", "examples", "cp $CORPUS/graph.txt $FILE"},
+    {"predicted.pb", "examples",
+     "weir compare replay-cpu --schedule gpipe,1f1b --out $FILE"},
+    {"replay.pb", "examples",
+     "weir simulate replay-cpu --schedule 1f1b --out $FILE"},
+    {"costs.textproto", "examples",
+     "weir energy profile.csv --blocking-power 83.64 --microbatches 12 "
+     "--costs $FILE"},
     {"errors.csv", "",
      "weir validate --measured $INPUTS/runs.csv --cluster dgx-h100 --format "
      "csv > $FILE"},
@@ -173,6 +193,8 @@ std::string PrepareFiles(const std::string& document, const std::string& text) {
         file.command, {{"$FILE", file.name},
                        {"$MAKE", inputs + "/make_inputs.py"},
                        {"$INPUTS", inputs},
+                       {"$DOCS", WEIR_SOURCE_DIR "/docs"},
+                       {"$CORPUS", WEIR_SOURCE_DIR "/tests/fuzz/corpus"},
                        {"$MODELS", WEIR_SOURCE_DIR "/models/presets"}});
     EXPECT_TRUE(Succeeds(folder, command))
         << document << ": " << command << "\n"

@@ -11,7 +11,6 @@
 // GPU, a cluster, a terminal or minutes are in kSkipped.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -26,6 +25,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/files.h"
+#include "tests/cli/reference/command_run.h"
 #include "tests/cli/reference/document_commands.h"
 #include "tests/cli/reference/document_files.h"
 #include "tests/golden.h"
@@ -112,27 +112,9 @@ std::string RunnableText(const Command& command) {
   return text;
 }
 
-struct Run {
-  int code = -1;
-  std::string out, err;
-};
-
-Run RunIn(const std::string& folder, const std::string& text) {
-  EXPECT_TRUE(WriteFile(absl::StrCat(folder, "/.command"), text + "\n").ok());
-  const int status = std::system(
-      absl::StrCat("cd '", folder,
-                   "' && unset CI NO_COLOR CLICOLOR_FORCE && PATH='", folder,
-                   "/bin':\"$PATH\" timeout 120 bash -o pipefail "
-                   ".command > .out 2> .err < /dev/null")
-          .c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1,
-          ReadFile(absl::StrCat(folder, "/.out")).value_or(""),
-          ReadFile(absl::StrCat(folder, "/.err")).value_or("")};
-}
-
 // Returns true if a search of kShorter had too little time: its exit code is 1.
-bool WasCutShort(const Command& command, const Run& run) {
-  return !command.output.has_value() && run.code == 1 &&
+bool WasCutShort(const Command& command, const ProgramRun& run) {
+  return !command.output.has_value() && run.exit_code == 1 &&
          absl::StrContains(command.text, "weir plan ") &&
          absl::StrContains(run.err, "the search ended before a plan");
 }
@@ -166,9 +148,9 @@ class DocumentRun {
         updated_(absl::StrSplit(text, '\n')) {}
 
   void Check(const Command& command) {
-    const Run run = RunIn(folder_, RunnableText(command));
+    const ProgramRun run = RunIn(folder_, RunnableText(command));
     if (WasCutShort(command, run)) return;
-    EXPECT_EQ(CodeProblem(name_, command, run.code), "")
+    EXPECT_EQ(CodeProblem(name_, command, run.exit_code), "")
         << name_ << ": " << command.text << "\n"
         << run.out << run.err;
     if (!command.output.has_value()) return;

@@ -17,9 +17,11 @@
 #include "cli/options/command_tree.h"
 #include "cli/options/program.h"
 #include "cli/reference/completion.h"
+#include "cli/reference/example_lines.h"
 #include "cli/reference/field_page.h"
 #include "cli/reference/man_page.h"
 #include "cli/reference/markdown.h"
+#include "cli/reference/option_examples.h"
 #include "cli/reference/option_pages.h"
 #include "cli/weir/weir_app.h"
 #include "google/protobuf/descriptor.pb.h"
@@ -118,7 +120,7 @@ while zpty -r shell text; do :; done
 
 TEST_F(ReferenceTest, PagesOfCommandsHaveAllTheirOptions) {
   for (const CLI::App* command : AllCommands(*app_)) {
-    const std::string page = ManPage(*command, "weir 1.2.3");
+    const std::string page = ManPage(*command, "weir 1.2.3", {});
     EXPECT_THAT(page, HasSubstr(absl::StrCat(".TH ")));
     EXPECT_THAT(page, HasSubstr(EscapeRoff(FullName(*command))));
     for (const CLI::Option* option : OptionsOf(*command)) {
@@ -131,7 +133,7 @@ TEST_F(ReferenceTest, PagesOfCommandsHaveAllTheirOptions) {
 }
 
 TEST_F(ReferenceTest, PageOfTheProgramListsCommands) {
-  const std::string page = ManPage(*app_, "weir 1.2.3");
+  const std::string page = ManPage(*app_, "weir 1.2.3", {});
   for (const CLI::App* command : AllCommands(*app_)) {
     EXPECT_THAT(page, HasSubstr(EscapeRoff(ManPageName(*command))));
   }
@@ -150,7 +152,7 @@ TEST_F(ReferenceTest, PagesHaveNoWarnings) {
   std::vector<const CLI::App*> all = AllCommands(*app_);
   all.push_back(app_.get());
   for (const CLI::App* app : all) {
-    WriteInput("page.1", ManPage(*app, "weir 1.2.3"));
+    WriteInput("page.1", ManPage(*app, "weir 1.2.3", {}));
     const std::string command =
         absl::StrCat("cd ", TestFolder(),
                      " && groff -ww -man -Tutf8 page.1 > text 2> warnings");
@@ -262,7 +264,7 @@ TEST_F(ReferenceTest, ZshCompletesCommandsOptionsAndValues) {
 }
 
 TEST_F(ReferenceTest, PageOfOptionsHasEveryCommandAndOption) {
-  const std::string page = OptionPage(*app_);
+  const std::string page = OptionPage(*app_, {});
   for (const CLI::App* command : AllCommands(*app_)) {
     EXPECT_THAT(page,
                 HasSubstr(absl::StrCat("\n## ", FullName(*command), "\n")));
@@ -270,6 +272,76 @@ TEST_F(ReferenceTest, PageOfOptionsHasEveryCommandAndOption) {
       EXPECT_THAT(page, HasSubstr(MarkdownCell(NamesOf(*option)[0])));
     }
   }
+}
+
+// Returns a program with two commands, "p a" with the option --both and "p b"
+// with --both and --one and an example in its help.
+std::unique_ptr<CLI::App> SmallProgram() {
+  auto program = MakeProgram("p", "Does nothing.");
+  const auto ignore = [](std::string) {};
+  CLI::App* a = AddCommand(program.get(), "a", "Does nothing.");
+  AddText(a, "--both", "X", "both", ignore);
+  CLI::App* b = AddCommand(program.get(), "b", "Does nothing.",
+                           {"b --one 'x y'", "b --one z > file"});
+  AddText(b, "--both", "X", "both", ignore);
+  AddText(b, "--one", "X", "one", ignore);
+  return program;
+}
+
+TEST_F(ReferenceTest, LinesOfExamplesAreContinued) {
+  const auto program = SmallProgram();
+  const auto lines = ExampleLines(
+      "# comment\n\np a --both 1\np a ...\np b ...\n... --both 2\n"
+      "... --one 3\n",
+      {program.get()});
+  ASSERT_TRUE(lines.ok()) << lines.status();
+  EXPECT_THAT(*lines, ElementsAre("p a --both 1", "p a --both 2",
+                                  "p b --both 2", "p b --one 3"));
+}
+
+TEST_F(ReferenceTest, LinesOfExamplesAreValid) {
+  const auto program = SmallProgram();
+  const auto lines = ExampleLines(
+      "p a --two 1\np a --both 1 | cat\nq a\np a ...\n... --one 3\n",
+      {program.get()});
+  EXPECT_THAT(std::string(lines.status().message()),
+              HasSubstr("\np a --two 1\np a --both 1 | cat\nq a\n... --one 3"));
+}
+
+TEST_F(ReferenceTest, ExamplesAreThoseOfTheHelpOrTheShortest) {
+  const auto program = SmallProgram();
+  const auto examples = FindOptionExamples(
+      {"p a --both 10", "p a --both 1", "p b --one 1", "p b --both 1"}, {},
+      program.get());
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  const auto example = [&](const char* command, const char* option) {
+    return examples->at(program->get_subcommand(command)->get_option(option));
+  };
+  EXPECT_EQ(example("a", "--both"), "p a --both 1");
+  EXPECT_EQ(example("b", "--both"), "p b --both 1");
+  EXPECT_EQ(example("b", "--one"), "p b --one 'x y'");
+  EXPECT_THAT(OptionPage(*program, *examples),
+              HasSubstr("| both |  | <code>p a --both 1</code> |"));
+  EXPECT_THAT(ManPage(*program->get_subcommand("a"), "p 1", *examples),
+              HasSubstr("\n.br\nExample: p a \\-\\-both 1\n"));
+}
+
+TEST_F(ReferenceTest, ExamplesMayBeThoseOfAnotherProgram) {
+  const auto program = SmallProgram(), other = SmallProgram();
+  const auto others =
+      FindOptionExamples({"p a --both 10", "p b --both 1"}, {}, other.get());
+  ASSERT_TRUE(others.ok()) << others.status();
+  const auto examples = FindOptionExamples({}, *others, program.get());
+  ASSERT_TRUE(examples.ok()) << examples.status();
+  EXPECT_EQ(examples->at(program->get_subcommand("a")->get_option("--both")),
+            "p b --both 1");
+}
+
+TEST_F(ReferenceTest, OptionsWithoutExampleAreNamed) {
+  const auto program = SmallProgram();
+  const auto examples = FindOptionExamples({"p a --both 1"}, {}, program.get());
+  EXPECT_THAT(std::string(examples.status().message()),
+              HasSubstr("no example of\np b --both"));
 }
 
 TEST_F(ReferenceTest, MarkupIsEscaped) {

@@ -83,6 +83,14 @@ bool IsProse(const std::string& fallback) {
                                  "one per adapter",
                                  "1; 3 without a flush",
                                  "as many as the jobs need",
+                                 "the recipe's",
+                                 "by --order",
+                                 "by --gbs",
+                                 "by --reliability",
+                                 "always enough",
+                                 "the best number",
+                                 "those of 30 days",
+                                 "weights and optimizer states of the scenario",
                                  "those of parallelism.gpus, else of the node "
                                  "after earlier jobs"};
   return prose.contains(fallback);

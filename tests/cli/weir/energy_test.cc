@@ -247,7 +247,7 @@ TEST(MeasuredEnergyTest, BadFlagsAreNamed) {
             "the run has a pass of stage 2, expected the stages of the "
             "profile, 0 to 1"},
            {"compare --schedule 1f1b,gpipe --costs f=1,b=2 --pp 2 "
-            "--microbatches 4 --blocking-power 50 --energy " +
+            "--microbatches 4 --energy " +
                 profile,
             "expected a power model, or weir simulate"},
            {"energy " + profile + " --blocking-power 50 --clock 700",

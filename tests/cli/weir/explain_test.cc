@@ -87,10 +87,10 @@ TEST(ExplainCommandTest, AMeasurementIsComparedAndExplained) {
 }
 
 TEST(ExplainCommandTest, CostsByHandRestOnNothing) {
-  const ProgramRun run = RunWeir(
-      "explain --schedule gpipe --costs f=1,b=2 --pp 2 --microbatches 2");
+  const ProgramRun run = RunWeir("explain given-costs-1f1b");
   EXPECT_EQ(run.exit_code, 2);
   EXPECT_THAT(run.err, HasSubstr("use no parameters"));
+  EXPECT_EQ(RunWeir("explain --costs f=1,b=2").exit_code, 2);
 }
 
 }  // namespace weir::cli::explain_test

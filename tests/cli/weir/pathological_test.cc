@@ -37,7 +37,7 @@ const std::map<std::string, std::string>& BaseArguments() {
   static const auto& base = *new std::map<std::string, std::string>{
       {"simulate", kTiny},
       {"compare", kTiny},
-      {"explain", "--costs f=1,b=2 --pp 2 --microbatches 2 --schedule gpipe"},
+      {"explain", "given-costs-1f1b"},
       {"validate", ""},
       {"sweep", "--costs f=1,b=2 --microbatches 2 --schedule gpipe --out s"},
       {"collect", "nowhere"},
