@@ -47,13 +47,43 @@ absl::StatusOr<int> StepOf(const Flags& flags,
       absl::StrJoin(names, ", "), steps.size() > kMaxNamed ? ", ..." : ""));
 }
 
+// Checks --blocks-per-stage for a run of so many stages.
+absl::Status CheckBlocks(const std::vector<uint32_t>& blocks, int num_stages) {
+  constexpr absl::string_view kFlag = "--blocks-per-stage";
+  if (num_stages < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kFlag,
+                     " is given for a run of one stage, expected one of "
+                     "at least 2 stages"));
+  }
+  if (blocks.size() == 1 && blocks[0] == 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kFlag, " is 0, expected at least 1"));
+  }
+  if (blocks.size() != 1 && static_cast<int>(blocks.size()) != num_stages) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kFlag, " is ", absl::StrJoin(blocks, ","), ", which are ",
+                     blocks.size(), " numbers, expected ", num_stages,
+                     ", one for each recorded stage, or one for all"));
+  }
+  for (size_t i = 1; i + 1 < blocks.size(); ++i) {
+    if (blocks[i] > 0) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        kFlag, " is ", absl::StrJoin(blocks, ","), ", which is 0 for stage ", i,
+        ", expected at least 1 except for the first and the last stage"));
+  }
+  return absl::OkStatus();
+}
+
 // Adds the numbers of --blocks-per-stage to the costs.
 absl::Status SetBlocks(const Flags& flags, GivenCosts* costs) {
   std::vector<uint32_t> blocks = flags.trace.blocks;
   if (blocks.empty()) return absl::OkStatus();
+  RETURN_IF_ERROR(CheckBlocks(blocks, costs->stages_size()));
   if (blocks.size() == 1) blocks.assign(costs->stages_size(), blocks[0]);
   costs->mutable_blocks_per_stage()->Assign(blocks.begin(), blocks.end());
-  Problems problems(flags.trace.files[0]);
+  Problems problems(absl::StrCat("--blocks-per-stage ",
+                                 absl::StrJoin(flags.trace.blocks, ",")));
   scenarios::CheckCostBlocks(problems, "", *costs);
   return problems.ToStatus();
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // "import", "stragglers", "slack" and "jitter".
+#include <cstdint>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -44,7 +46,11 @@ absl::StatusOr<uint32_t> ParseSamples(const std::string& text) {
 // Steps of a trace may count from 0.
 absl::StatusOr<uint32_t> ParseStep(const std::string& text) {
   if (text == "0") return 0;
-  return ParseCount(text);
+  const auto step = ParseCount(text);
+  if (step.ok()) return step;
+  return absl::InvalidArgumentError(
+      absl::StrCat("is ", EscapeLine(text), ", expected a step from 0 to ",
+                   std::numeric_limits<uint32_t>::max()));
 }
 
 }  // namespace

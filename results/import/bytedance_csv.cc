@@ -21,7 +21,6 @@ namespace {
 
 constexpr size_t kMaxErrors = 20;
 constexpr size_t kMaxColumns = 1000;
-constexpr double kMaxSeconds = 1e10;
 
 class Reader {
  public:
@@ -126,11 +125,12 @@ class Reader {
     double value = 0;
     const std::string& text = fields_[columns_[column]];
     if (absl::SimpleAtod(text, &value) && value >= low &&
-        value <= kMaxSeconds) {
+        value <= kMaxRecordedSeconds) {
       return value;
     }
     Note(absl::StrCat(kNames[column], " is \"", text.substr(0, 40),
-                      "\", expected seconds from ", low, " to ", kMaxSeconds));
+                      "\", expected seconds from ", low, " to ",
+                      kMaxRecordedSeconds));
     return 0;
   }
 
@@ -154,7 +154,7 @@ class Reader {
     o.step = Integer(kStep, 0, kMaxRecordedNumber, 0);
     o.replica = Integer(kReplica, 0, kMaxRecordedWorkers - 1, 0);
     o.rank = Integer(kRank, 0, kMaxRecordedWorkers - 1, 0);
-    o.start_seconds = Seconds(kStart, -kMaxSeconds);
+    o.start_seconds = Seconds(kStart, -kMaxRecordedSeconds);
     o.end_seconds = o.start_seconds + Seconds(kDuration, 0);
     const int chunk = Integer(kChunk, -1, kMaxRecordedChunks - 1, -1);
     const int microbatch = Integer(kMicrobatch, -1, kMaxRecordedNumber, -1);

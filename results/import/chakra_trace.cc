@@ -11,6 +11,7 @@
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl.h"
 #include "results/import/chakra.pb.h"
+#include "results/import/recorded_run.h"
 
 namespace weir::results {
 namespace {
@@ -19,7 +20,8 @@ using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::IstreamInputStream;
 
 // Times above this are no microseconds since 1970.
-constexpr double kMostMicroseconds = 1e17;
+constexpr double kMostMicroseconds =
+    kMaxRecordedSeconds / kSecondsPerMicrosecond;
 
 double NumberOf(const chakra::Attribute& attribute) {
   switch (attribute.value_case()) {
@@ -130,7 +132,7 @@ absl::StatusOr<ChromeTrace> ReadChakraTrace(
       return absl::InvalidArgumentError(absl::StrCat(
           source->label(), ": operation ", node.id(), " starts at ",
           node.start_time_micros(), " us and takes ", node.duration_micros(),
-          " us, expected at most 1e17"));
+          " us, expected at most 1e16"));
     }
     if (node.duration_micros() > 0) take(event);
   }

@@ -9,18 +9,25 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "base/json_syntax.h"
+#include "results/import/recorded_run.h"
 
 namespace weir::results {
 namespace {
 
 using nlohmann::json;
 
-// Farther away than any clock counts microseconds.
-constexpr double kMaxMicroseconds = 1e18;
+constexpr double kMaxMicroseconds =
+    kMaxRecordedSeconds / kSecondsPerMicrosecond;
 constexpr size_t kMaxProperties = 1000, kMaxOpenEvents = 1 << 20;
 
 std::string TextOf(const TraceValue& value) {
   return value.is_number ? absl::StrFormat("%.0f", value.number) : value.text;
+}
+
+std::string ValueText(const TraceValue& value) {
+  if (value.is_null) return "null";
+  return value.is_number ? absl::StrFormat("%g", value.number)
+                         : absl::StrCat("\"", value.text, "\"");
 }
 
 // Receives the tokens of the file. Every function returns false to stop.
@@ -30,7 +37,7 @@ class Handler : public nlohmann::json_sax<json> {
           const std::function<absl::Status(const ChromeEvent&)>& take)
       : source_(source), take_(take) {}
 
-  bool null() override { return Value({}); }
+  bool null() override { return Value({"", 0, false, true}); }
   bool boolean(bool value) override {
     return Value({"", value ? 1.0 : 0.0, true});
   }
@@ -170,11 +177,9 @@ class Handler : public nlohmann::json_sax<json> {
     const bool valid = value.is_number && std::isfinite(value.number) &&
                        std::abs(value.number) <= kMaxMicroseconds;
     if (!valid) {
-      return Fail(absl::StrCat(name, " is ",
-                               value.is_number
-                                   ? absl::StrFormat("%g", value.number)
-                                   : absl::StrCat("\"", value.text, "\""),
-                               ", expected microseconds"));
+      return Fail(absl::StrFormat(
+          "%s is %s, expected microseconds from %g to %g", name,
+          ValueText(value), -kMaxMicroseconds, kMaxMicroseconds));
     }
     *time = value.number;
     return true;

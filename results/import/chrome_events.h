@@ -25,7 +25,7 @@ inline constexpr double kSecondsPerMicrosecond = 1e-6;
 struct TraceValue {
   std::string text;
   double number = 0;
-  bool is_number = false;
+  bool is_number = false, is_null = false;
 };
 
 // A complete event ("X", or a pair of "B" and "E") or metadata ("M").
@@ -61,7 +61,7 @@ struct ChromeTrace {
 // Calls `take` with every event, in the order of the file ("B" at its "E").
 // Returns InvalidArgument with the position if the text is not JSON, nests
 // deeper than kMaxJsonDepth, or has no events, and for events whose times are
-// no finite numbers; and the first error of `take`.
+// no numbers or beyond kMaxRecordedSeconds; and the first error of `take`.
 absl::StatusOr<ChromeTrace> ReadChromeTrace(
     TraceSource* source,
     const std::function<absl::Status(const ChromeEvent&)>& take);

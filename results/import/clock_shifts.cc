@@ -3,160 +3,43 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "absl/types/span.h"
 #include "base/infinity.h"
+#include "results/import/clock_groups.h"
+#include "results/import/difference_limits.h"
+#include "results/import/linked_clocks.h"
 
 namespace weir::results {
 namespace {
 
-// Below this, differences are errors of rounding.
-constexpr double kResolutionSeconds = 1e-9;
-
-// Square matrix of upper limits: x[i] - x[j] <= at(i, j) for shifts x.
-class Limits {
- public:
-  explicit Limits(const ClockLimits& limits)
-      : n_(limits.num_clocks()), limit_(limits.slack_seconds()) {
-    for (int i = 0; i < n_; ++i) at(i, i) = 0;
-  }
-
-  int size() const { return n_; }
-  double& at(int i, int j) { return limit_[static_cast<size_t>(i) * n_ + j]; }
-  double at(int i, int j) const {
-    return limit_[static_cast<size_t>(i) * n_ + j];
-  }
-
-  // Adds what follows from limits of other pairs (Floyd and Warshall).
-  // Requires: shifts `x` keep the limits, except for errors of rounding. These
-  // are removed first: around a cycle of negative length they would grow
-  // exponentially.
-  void Close(const std::vector<double>& x) {
-    for (int i = 0; i < n_; ++i) {
-      for (int j = 0; j < n_; ++j) {
-        at(i, j) = std::max(at(i, j) - x[i] + x[j], 0.0);
-      }
-    }
-    for (int k = 0; k < n_; ++k) {
-      for (int i = 0; i < n_; ++i) {
-        const double first = at(i, k);
-        if (first == kInfinity) continue;
-        double* row = &at(i, 0);
-        const double* next = &at(k, 0);
-        for (int j = 0; j < n_; ++j) {
-          row[j] = std::min(row[j], first + next[j]);
-        }
-      }
-    }
-    for (int i = 0; i < n_; ++i) {
-      for (int j = 0; j < n_; ++j) at(i, j) += x[i] - x[j];
+// Returns the clocks of each set that orders link.
+std::vector<std::vector<int>> SetsOf(const ClockLimits& limits) {
+  const int n = limits.num_clocks();
+  LinkedClocks linked(n);
+  for (int i = 0; i < n; ++i) {
+    const double* slack =
+        limits.slack_seconds().data() + static_cast<size_t>(i) * n;
+    for (int j = 0; j < n; ++j) {
+      if (slack[j] < kInfinity) linked.Link(i, j);
     }
   }
-
-  // Sets x[v] - x[u]. Requires and keeps closed limits.
-  void Fix(int u, int v, double difference) {
-    std::vector<double> to_u(n_), to_v(n_), from_u(n_), from_v(n_);
-    for (int i = 0; i < n_; ++i) {
-      to_u[i] = at(i, u), to_v[i] = at(i, v);
-      from_u[i] = at(u, i), from_v[i] = at(v, i);
-    }
-    for (int i = 0; i < n_; ++i) {
-      const double by_u = to_u[i] - difference, by_v = to_v[i] + difference;
-      double* row = &at(i, 0);
-      for (int j = 0; j < n_; ++j) {
-        const double limit = std::min(by_u + from_v[j], by_v + from_u[j]);
-        // As above, errors of rounding must not add up.
-        row[j] = limit < row[j] - kResolutionSeconds / 10 ? limit : row[j];
-      }
-    }
-  }
-
- private:
-  int n_;
-  std::vector<double> limit_;
-};
-
-// Returns shifts that keep the limits, or finds clocks whose limits add up to
-// less than 0 (Bellman and Ford).
-std::vector<double> AnyShifts(const Limits& limits, ClockShifts* shifts) {
-  const int n = limits.size();
-  std::vector<double> x(n, 0);
-  std::vector<int> because(n, -1);
-  int changed = -1;
-  for (int round = 0; round <= n; ++round) {
-    changed = -1;
-    for (int i = 0; i < n; ++i) {
-      for (int j = 0; j < n; ++j) {
-        const double most = x[j] + limits.at(i, j);
-        if (most >= x[i] - kResolutionSeconds) continue;
-        x[i] = most;
-        because[i] = j;
-        changed = i;
-      }
-    }
-    if (changed < 0) return x;
-  }
-  // After n steps back, the clock is in the cycle and not only behind it.
-  int clock = changed;
-  for (int i = 0; i < n; ++i) clock = because[clock];
-  double sum = 0;
-  int at = clock;
-  do {
-    shifts->contradiction.push_back(at);
-    sum += limits.at(at, because[at]);
-    at = because[at];
-  } while (at != clock);
-  shifts->contradiction_seconds =
-      -sum / static_cast<double>(shifts->contradiction.size());
-  return x;
+  return linked.Sets();
 }
 
-// Two clocks u < v, and where x[v] - x[u] may be.
-struct ClockPair {
-  int u = -1, v = -1;
-  double least = -kInfinity, most = kInfinity;
-
-  bool MayBeEqual() const {
-    return least <= kResolutionSeconds && most >= -kResolutionSeconds;
-  }
-  double Difference() const {
-    if (MayBeEqual()) return 0;
-    if (least == -kInfinity) return most;
-    if (most == kInfinity) return least;
-    return (least + most) / 2;
-  }
-  int num_open() const { return (least == -kInfinity) + (most == kInfinity); }
-  double width() const { return num_open() > 0 ? 0 : most - least; }
-  // From equal clocks.
-  double Distance() const {
-    return std::abs(num_open() > 0 ? Difference() : (least + most) / 2);
-  }
-
-  // With few open limits, narrow and near to equal clocks; of equal ones the
-  // earlier.
-  bool IsBefore(const ClockPair& other) const {
-    if (num_open() != other.num_open()) return num_open() < other.num_open();
-    const double wider = width() - other.width();
-    if (std::abs(wider) > kResolutionSeconds) return wider < 0;
-    return Distance() < other.Distance() - kResolutionSeconds;
-  }
-};
-
-// Returns the pair that comes next, of clocks that are not in one group.
-ClockPair NextPair(const Limits& limits, const std::vector<int>& group) {
-  ClockPair best;
-  double narrowest = kInfinity;
-  for (int u = 0; u < limits.size(); ++u) {
-    for (int v = u + 1; v < limits.size(); ++v) {
-      if (group[u] == group[v]) continue;
-      // Saves most of the time.
-      const double width = limits.at(u, v) + limits.at(v, u);
-      if (width > narrowest + 2 * kResolutionSeconds) continue;
-      narrowest = std::min(narrowest, width);
-      const ClockPair pair = {u, v, -limits.at(u, v), limits.at(v, u)};
-      if (best.u < 0 || pair.IsBefore(best)) best = pair;
+// Returns the limits of the clocks.
+DifferenceLimits LimitsOf(const ClockLimits& limits,
+                          const std::vector<int>& clocks) {
+  DifferenceLimits part(static_cast<int>(clocks.size()));
+  for (int i = 0; i < part.size(); ++i) {
+    const double* slack = limits.slack_seconds().data() +
+                          static_cast<size_t>(clocks[i]) * limits.num_clocks();
+    for (int j = 0; j < part.size(); ++j) {
+      if (i != j) part.at(i, j) = slack[clocks[j]];
     }
   }
-  return best;
+  return part;
 }
 
 // Returns the shift that most clocks have, of several the one of the first.
@@ -174,8 +57,61 @@ double MostFrequent(const std::vector<double>& seconds) {
       [&](double a, double b) { return count(a) < count(b); });
 }
 
+// Returns the clocks of each shift, the smallest shifts first.
+std::vector<std::vector<int>> ByShift(const std::vector<double>& x) {
+  std::vector<int> order(x.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return x[a] < x[b]; });
+  std::vector<std::vector<int>> sets;
+  for (const int i : order) {
+    const bool is_same =
+        !sets.empty() && x[i] - x[sets.back()[0]] <= kResolutionSeconds;
+    if (!is_same) sets.emplace_back();
+    sets.back().push_back(i);
+  }
+  std::stable_sort(sets.begin(), sets.end(), [&](const auto& a, const auto& b) {
+    return std::abs(x[a[0]]) < std::abs(x[b[0]]);
+  });
+  return sets;
+}
+
+// Lets clocks stay that may, whatever the others do: those with the same shift
+// together, and if that is impossible one after the other.
+void KeepClocks(const DifferenceLimits& limits, std::vector<double>* seconds) {
+  std::vector<double>& x = *seconds;
+  std::vector<bool> stays(x.size());
+  // Returns true if the clock may stay beside those that do, and those that
+  // move.
+  const auto may_stay = [&](int i) {
+    for (int j = 0; j < limits.size(); ++j) {
+      const double shift = stays[j] ? 0 : x[j];
+      if (-shift > limits.at(i, j) + kResolutionSeconds / 10) return false;
+      if (shift > limits.at(j, i) + kResolutionSeconds / 10) return false;
+    }
+    return true;
+  };
+  for (const std::vector<int>& same : ByShift(x)) {
+    for (const int i : same) stays[i] = true;
+    if (std::all_of(same.begin(), same.end(), may_stay)) {
+      for (const int i : same) x[i] = 0;
+      continue;
+    }
+    for (const int i : same) stays[i] = false;
+    for (const int i : same) {
+      stays[i] = true;
+      if (may_stay(i)) {
+        x[i] = 0;
+      } else {
+        stays[i] = false;
+      }
+    }
+  }
+}
+
 // Requires: `closed` has what was known before any difference was chosen.
-double UncertaintyOf(const Limits& closed, const std::vector<double>& seconds) {
+double UncertaintyOf(const DifferenceLimits& closed,
+                     const std::vector<double>& seconds) {
   double uncertainty = 0;
   for (int i = 0; i < closed.size(); ++i) {
     if (seconds[i] == 0) continue;
@@ -188,7 +124,29 @@ double UncertaintyOf(const Limits& closed, const std::vector<double>& seconds) {
     uncertainty =
         std::max({uncertainty, most - seconds[i], seconds[i] - least});
   }
-  return uncertainty;
+  return uncertainty <= kResolutionSeconds ? 0 : uncertainty;
+}
+
+// Returns the shifts of clocks that orders link, or a contradiction of them.
+ClockShifts SolveLinked(DifferenceLimits limits) {
+  ClockShifts shifts;
+  const DifferenceLimits::Solution any = limits.AnySolution();
+  if (!any.cycle.empty()) {
+    shifts.contradiction = any.cycle;
+    shifts.contradiction_seconds =
+        -any.cycle_sum / static_cast<double>(any.cycle.size());
+    return shifts;
+  }
+  limits.Close(any.x);
+  shifts.seconds = ClockGroups(limits).JoinAll();
+  const double unmoved = MostFrequent(shifts.seconds);
+  for (double& seconds : shifts.seconds) {
+    seconds -= unmoved;
+    if (std::abs(seconds) <= kResolutionSeconds) seconds = 0;
+  }
+  KeepClocks(limits, &shifts.seconds);
+  shifts.uncertainty_seconds = UncertaintyOf(limits, shifts.seconds);
+  return shifts;
 }
 
 }  // namespace
@@ -211,27 +169,20 @@ ClockLimits ClockLimits::Relaxed(double seconds) const {
 
 ClockShifts SolveClocks(const ClockLimits& limits) {
   ClockShifts shifts;
-  Limits closed(limits);
-  const std::vector<double> any = AnyShifts(closed, &shifts);
-  if (!shifts.contradiction.empty()) return shifts;
-  closed.Close(any);
-  const int n = closed.size();
-  Limits chosen = closed;
-  std::vector<int> group(n);
-  for (int i = 0; i < n; ++i) group[i] = i;
-  for (int i = 1; i < n; ++i) {
-    const ClockPair pair = NextPair(chosen, group);
-    chosen.Fix(pair.u, pair.v, pair.Difference());
-    std::replace(group.begin(), group.end(), int{group[pair.v]},
-                 int{group[pair.u]});
+  shifts.seconds.assign(limits.num_clocks(), 0);
+  for (const std::vector<int>& clocks : SetsOf(limits)) {
+    if (clocks.size() < 2) continue;
+    ClockShifts linked = SolveLinked(LimitsOf(limits, clocks));
+    if (!linked.contradiction.empty()) {
+      for (int& clock : linked.contradiction) clock = clocks[clock];
+      return linked;
+    }
+    for (size_t i = 0; i < clocks.size(); ++i) {
+      shifts.seconds[clocks[i]] = linked.seconds[i];
+    }
+    shifts.uncertainty_seconds =
+        std::max(shifts.uncertainty_seconds, linked.uncertainty_seconds);
   }
-  for (int i = 0; i < n; ++i) shifts.seconds.push_back(chosen.at(i, 0));
-  const double unmoved = MostFrequent(shifts.seconds);
-  for (double& seconds : shifts.seconds) {
-    seconds -= unmoved;
-    if (std::abs(seconds) <= kResolutionSeconds) seconds = 0;
-  }
-  shifts.uncertainty_seconds = UncertaintyOf(closed, shifts.seconds);
   return shifts;
 }
 

@@ -7,8 +7,7 @@
 
 namespace weir::results {
 
-// Collects what is known about the clocks of a run. Time and memory of
-// SolveClocks are the cube and the square of their number.
+// Collects what is known about the clocks of a run.
 class ClockLimits {
  public:
   explicit ClockLimits(int num_clocks);
@@ -36,20 +35,25 @@ struct ClockShifts {
   // With the best shifts, one order of the contradiction is violated by this.
   double contradiction_seconds = 0;
 
-  // [clock]: to add to its times. 0 for as many as possible.
+  // [clock]: to add to its times. 0 for many.
   std::vector<double> seconds;
   // How far a shift may be from the true one, if those that are 0 are true;
   // infinite if a clock has a limit in one direction only.
   double uncertainty_seconds = 0;
 };
 
-// Returns shifts with which all orders hold. They follow from the least and the
-// largest difference of two clocks, the pairs with the smallest interval first:
-// - clocks that may be equal stay as they are;
+// Returns shifts with which all orders hold, for each set of clocks that orders
+// link. They follow from the least and the largest difference of two clocks,
+// the pairs with the smallest interval first:
+// - clocks that may be equal become equal;
 // - others take the middle of the interval: if the shortest event that was
 //   observed between them takes equally long in both directions, and nothing
 //   else was waited for, as with messages of equal size, this is exact;
 // - with a limit in one direction only, they move as far as it demands.
+// Of the clocks that then agree, the largest number stays as it is. At last,
+// those that nevertheless may stay, the nearest first, do: few clocks move,
+// which need not be the fewest.
+// Time and memory are the cube and the square of the number of clocks.
 ClockShifts SolveClocks(const ClockLimits& limits);
 
 }  // namespace weir::results

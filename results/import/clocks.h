@@ -12,16 +12,20 @@ namespace weir::results {
 // operations on one worker.
 inline constexpr double kClockSeconds = 5e-4;
 
+// By how much the times of a step may contradict each other: more would change
+// its time by over 0.1 %, or is above kClockSeconds.
+double AllowedSeconds(const RecordedStep& step);
+
 // Finds out whether the clocks of the workers differ:
-// - a message arrives before it is sent or, in a run without messages, a pass
-//   starts before another rank has ended the microbatch in the stage that it
-//   follows;
+// - a message arrives before it is sent;
+// - a pass starts before another rank has ended the microbatch in the stage
+//   that it follows;
 // - a gather or reduction over the replicas ends on one of them before another
 //   has started it.
-// If so by more than kClockSeconds, or 0.1 % of the step if that is less, moves
-// all times of a worker by the same seconds, in all steps or, if the run says
-// so or if that is impossible, in each step, and notes what was assumed
-// (SolveClocks). Otherwise changes nothing.
+// If so by more than AllowedSeconds, moves all times of a worker by the same
+// seconds, in all steps or, if the run says so or if that is impossible, in
+// each step, and notes what was assumed (SolveClocks). Then aligns workers that
+// none of these orders link (AlignUnlinked). Otherwise changes nothing.
 // Returns InvalidArgument if the times contradict each other whatever the
 // shifts, except of runs in which passes may start too early: these keep their
 // times and have a note.

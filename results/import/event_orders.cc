@@ -12,20 +12,11 @@ bool IsOnAnotherWorker(const RecordedOperation& a, const RecordedOperation& b) {
   return a.replica != b.replica || a.rank != b.rank;
 }
 
+}  // namespace
+
 bool IsOverReplicas(RecordedKind kind) {
   return kind == RecordedKind::kWeightGather ||
          kind == RecordedKind::kGradientReduction;
-}
-
-}  // namespace
-
-bool HasPairs(const RecordedRun& run) {
-  for (const RecordedStep& step : StepsOf(run)) {
-    for (const std::vector<int32_t>& members : GroupsOf(step).members) {
-      if (IsMessage(step.begin[members[0]].kind)) return true;
-    }
-  }
-  return false;
 }
 
 std::vector<EventOrder> MessageOrders(const RecordedStep& step,

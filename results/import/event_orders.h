@@ -4,7 +4,6 @@
 #ifndef WEIR_RESULTS_IMPORT_EVENT_ORDERS_H_
 #define WEIR_RESULTS_IMPORT_EVENT_ORDERS_H_
 
-#include <string>
 #include <vector>
 
 #include "results/import/messages.h"
@@ -20,8 +19,8 @@ struct EventOrder {
   double slack_seconds = 0;
 };
 
-// Returns true if a send and its receive are recorded.
-bool HasPairs(const RecordedRun& run);
+// A gather or reduction over the replicas.
+bool IsOverReplicas(RecordedKind kind);
 
 // Starts of sends precede ends of their receives.
 std::vector<EventOrder> MessageOrders(const RecordedStep& step,

@@ -28,7 +28,10 @@ class Importer {
   absl::Status Read(TraceSource* source) {
     if (label_.empty()) label_ = source->label();
     ++num_files_;
-    if (IsChakra(source->Peek())) return ReadChakra(source);
+    if (IsChakra(source->Peek())) {
+      RETURN_IF_ERROR(SetFormat(source->label(), "a trace of Chakra"));
+      return ReadChakra(source);
+    }
     if (IsSqlite(source->Peek())) {
       return absl::InvalidArgumentError(
           absl::StrCat(source->label(),
@@ -42,6 +45,7 @@ class Importer {
     const bool is_json =
         FirstCharacter(source) == '[' || FirstCharacter(source) == '{';
     if (!is_json) return ReadTable(source);
+    RETURN_IF_ERROR(SetFormat(source->label(), "Chrome JSON"));
     ranges_.BeginFile();
     ASSIGN_OR_RETURN(const ChromeTrace trace,
                      ReadChromeTrace(source, [&](const ChromeEvent& event) {
@@ -66,6 +70,7 @@ class Importer {
   absl::Status ReadNsight(const std::string& label, const Read& read) {
     if (label_.empty()) label_ = label;
     ++num_files_;
+    RETURN_IF_ERROR(SetFormat(label, "an export of Nsight Systems"));
     ranges_.BeginFile();
     RETURN_IF_ERROR(read([&](const ChromeEvent& event) {
       ++num_events_;
@@ -82,6 +87,19 @@ class Importer {
   }
 
  private:
+  // Returns InvalidArgument if an earlier file has another format: both would
+  // be traces of the same ranks, which would be taken for more ranks.
+  absl::Status SetFormat(const std::string& label, const std::string& format) {
+    if (format_.empty()) {
+      format_ = format;
+      first_of_format_ = label;
+    }
+    if (format == format_) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat(label, ": is ", format, ", but ", first_of_format_, " is ",
+                     format_, ", expected files of one format"));
+  }
+
   absl::Status ReadChakra(TraceSource* source) {
     ranges_.BeginFile();
     ASSIGN_OR_RETURN(const ChromeTrace trace,
@@ -165,6 +183,8 @@ class Importer {
   }
 
   std::string label_;
+  // Of ranges, and the first file that has it.
+  std::string format_, first_of_format_;
   int num_files_ = 0;
   int64_t num_events_ = 0;
   std::vector<std::string> notes_;
@@ -228,18 +248,26 @@ absl::StatusOr<RecordedRun> ImportTrace(const std::vector<std::string>& paths,
   return importer.Finish();
 }
 
+absl::StatusOr<RecordedRun> ImportTraceTexts(
+    const std::vector<TraceText>& files) {
+  Importer importer;
+  for (const TraceText& file : files) {
+    if (IsSqlite(file.bytes)) {
+      RETURN_IF_ERROR(
+          importer.ReadNsight(std::string(file.label), [&](const auto& take) {
+            return ReadNsightBytes(file.label, file.bytes, take);
+          }));
+    } else {
+      const auto source = TraceSource::FromText(file.label, file.bytes);
+      RETURN_IF_ERROR(importer.Read(source.get()));
+    }
+  }
+  return importer.Finish();
+}
+
 absl::StatusOr<RecordedRun> ImportTraceText(absl::string_view label,
                                             absl::string_view bytes) {
-  Importer importer;
-  if (IsSqlite(bytes)) {
-    RETURN_IF_ERROR(importer.ReadNsight(
-        std::string(label),
-        [&](const auto& take) { return ReadNsightBytes(label, bytes, take); }));
-    return importer.Finish();
-  }
-  const auto source = TraceSource::FromText(label, bytes);
-  RETURN_IF_ERROR(importer.Read(source.get()));
-  return importer.Finish();
+  return ImportTraceTexts({{label, bytes}});
 }
 
 }  // namespace weir::results

@@ -28,7 +28,14 @@ namespace weir::results {
 absl::StatusOr<RecordedRun> ImportTrace(const std::vector<std::string>& paths,
                                         const ReadProgress& progress = nullptr);
 
-// The same from memory, of one file. Returns InvalidArgument with `label`.
+// A file in memory.
+struct TraceText {
+  absl::string_view label, bytes;
+};
+
+// The same from memory. Returns InvalidArgument with a label.
+absl::StatusOr<RecordedRun> ImportTraceTexts(
+    const std::vector<TraceText>& files);
 absl::StatusOr<RecordedRun> ImportTraceText(absl::string_view label,
                                             absl::string_view bytes);
 

@@ -190,6 +190,25 @@ absl::Status AssignMessages(RecordedRun* run) {
   return absl::OkStatus();
 }
 
+void NoteLoneMessages(RecordedRun* run) {
+  int64_t num_messages = 0, num_sends = 0, num_receives = 0;
+  for (const RecordedStep& step : StepsOf(*run)) {
+    const OperationGroups groups = GroupsOf(step);
+    for (size_t i = 0; i < step.size(); ++i) {
+      const RecordedKind kind = step.begin[i].kind;
+      if (!IsMessage(kind)) continue;
+      ++num_messages;
+      if (groups.group_of[i] >= 0) continue;
+      ++(IsReceive(kind) ? num_receives : num_sends);
+    }
+  }
+  if (num_sends + num_receives == 0) return;
+  run->notes.push_back(absl::StrCat(
+      num_sends, " sends have no receive and ", num_receives,
+      " receives no send, of ", num_messages,
+      " sends and receives: these transfers are not part of the result"));
+}
+
 OperationGroups GroupsOf(const RecordedStep& step) {
   OperationGroups groups;
   groups.group_of.assign(step.size(), -1);

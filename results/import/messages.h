@@ -18,6 +18,10 @@ namespace weir::results {
 // Returns InvalidArgument if the numbers do not fit.
 absl::Status AssignMessages(RecordedRun* run);
 
+// Notes how many sends and receives lack their counterpart. Requires:
+// AssignMessages.
+void NoteLoneMessages(RecordedRun* run);
+
 // Operations that wait for each other: the transfer of none begins before all
 // have started. Members are indices from step.begin.
 struct OperationGroups {

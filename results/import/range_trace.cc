@@ -2,6 +2,7 @@
 #include "results/import/range_trace.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <tuple>
 #include <utility>
@@ -9,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 
@@ -94,6 +96,12 @@ absl::Status RangeTrace::EndFile(absl::string_view label,
   };
   file.label = std::string(label);
   file.base_nanoseconds = number("baseTimeNanoseconds", 0);
+  constexpr double kMaxNanoseconds = 1e9 * kMaxRecordedSeconds;
+  if (!(std::abs(file.base_nanoseconds) <= kMaxNanoseconds)) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "%s: baseTimeNanoseconds is %g, expected nanoseconds from %g to %g",
+        label, file.base_nanoseconds, -kMaxNanoseconds, kMaxNanoseconds));
+  }
   const double world_size = number("distributedInfo.world_size", 0);
   if (world_size > 0 && world_size < kMaxRecordedNumber) {
     world_size_ = std::max(world_size_, static_cast<int64_t>(world_size));

@@ -14,6 +14,7 @@
 #include "base/status_macros.h"
 #include "results/import/clocks.h"
 #include "results/import/messages.h"
+#include "results/import/pass_times.h"
 
 namespace weir::results {
 namespace {
@@ -229,6 +230,19 @@ absl::Status DropIncompleteSteps(RecordedRun* run) {
   return absl::OkStatus();
 }
 
+absl::Status CheckDurations(const RecordedRun& run) {
+  int64_t num_passes = 0;
+  for (const RecordedOperation& o : run.operations) {
+    if (!IsPass(o.kind)) continue;
+    if (o.seconds() > 0) return absl::OkStatus();
+    ++num_passes;
+  }
+  if (num_passes == 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(run.label, ": all of ", num_passes,
+                   " passes last 0 s, expected passes with their durations"));
+}
+
 void StartStepsAtZero(RecordedRun* run) {
   auto& all = run->operations;
   for (size_t first = 0, last = 0; first < all.size(); first = last) {
@@ -341,8 +355,11 @@ absl::Status CleanRun(RecordedRun* run) {
   RETURN_IF_ERROR(CheckWorkers(*run));
   if (!run->in_parts) RETURN_IF_ERROR(DropIncompleteSteps(run));
   DropPartialSteps(run);
+  RETURN_IF_ERROR(CheckDurations(*run));
   RETURN_IF_ERROR(AssignMessages(run));
+  NoteLoneMessages(run);
   StartStepsAtZero(run);
+  RETURN_IF_ERROR(CheckPassTimes(run));
   RETURN_IF_ERROR(RepairClocks(run));
   // The first operation may have been moved.
   StartStepsAtZero(run);

@@ -61,6 +61,8 @@ inline bool IsCommunication(RecordedKind kind) {
 inline constexpr int kMaxRecordedWorkers = 1 << 16;  // replicas, and ranks
 inline constexpr int kMaxRecordedChunks = 1 << 12;
 inline constexpr int kMaxRecordedNumber = 1 << 24;  // steps and microbatches
+// Of starts and durations. Clocks count from 1970 at the earliest.
+inline constexpr double kMaxRecordedSeconds = 1e10;
 
 struct RecordedOperation {
   int32_t step = 0;  // number in the trace
@@ -75,6 +77,13 @@ struct RecordedOperation {
   double seconds() const { return end_seconds - start_seconds; }
 };
 
+// What was added to the times of a worker because its clock differed: the least
+// and the most of all steps.
+struct MovedClock {
+  int32_t replica = 0, rank = 0;
+  double least_seconds = 0, most_seconds = 0;
+};
+
 // Workers are pairs of replica and pipeline rank; of tensor-parallel ranks one
 // is recorded.
 struct RecordedRun {
@@ -87,6 +96,8 @@ struct RecordedRun {
   std::vector<RecordedOperation> operations;
   // What was left out, repaired or assumed, in sentences.
   std::vector<std::string> notes;
+  // Of the workers whose clocks were moved, by replica and rank.
+  std::vector<MovedClock> moved_clocks;
   // Passes are recorded in several parts.
   bool in_parts = false;
   // Each worker counts from its own start of each step.
@@ -126,11 +137,14 @@ std::string MissingNumbers(const std::set<int64_t>& found, int64_t end);
 //   (unless in_parts), or whose number of operations differs from most others',
 //   are left out;
 // - messages without microbatch get those of the passes that they serve, in
-//   order; messages that serve none are left out;
+//   order; messages that serve none are left out, and those without their
+//   counterpart are noted;
+// - passes of a worker that overlap are noted (pass_times.h);
 // - clocks that differ are repaired (clocks.h);
 // - each step starts at 0.
-// Returns InvalidArgument if no complete step is left, a worker is missing, its
-// messages do not match its passes, or the clocks cannot be repaired.
+// Returns InvalidArgument if no complete step is left, a worker is missing, all
+// passes last 0 s, messages do not match the passes, a backward precedes its
+// forward, or the clocks cannot be repaired.
 absl::Status CleanRun(RecordedRun* run);
 
 }  // namespace weir::results

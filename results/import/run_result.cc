@@ -110,6 +110,14 @@ class Builder {
     for (const double seconds : step_seconds) {
       replay->add_step_seconds(seconds);
     }
+    for (const MovedClock& shift : run_.moved_clocks) {
+      auto* entry = replay->add_clock_shifts();
+      entry->set_gpu(shift.replica * run_.num_ranks + shift.rank);
+      entry->set_replica(shift.replica);
+      entry->set_pipeline_rank(shift.rank);
+      entry->set_least_seconds(shift.least_seconds);
+      entry->set_most_seconds(shift.most_seconds);
+    }
     result_.set_makespan_seconds(step_.seconds());
     result_.set_batch_seconds(step_.seconds());
   }

@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/files.h"
@@ -119,7 +120,52 @@ TEST(ImportCommandTest, CostsAreDividedIntoOtherStages) {
   const ProgramRun wrong =
       RunWeir("import blocks.csv --costs x.textproto --blocks-per-stage 2,2");
   EXPECT_EQ(wrong.exit_code, 2);
-  EXPECT_THAT(wrong.err, HasSubstr("expected 4"));
+  EXPECT_THAT(wrong.err,
+              HasSubstr("--blocks-per-stage is 2,2, which are 2 numbers, "
+                        "expected 4, one for each recorded stage, or one"));
+  for (const auto& [blocks, what] :
+       {std::pair{"0", "--blocks-per-stage is 0, expected at least 1"},
+        {"0,2,0,0", "--blocks-per-stage is 0,2,0,0, which is 0 for stage 2"},
+        {"0,2,2", "3 numbers, expected 4"}}) {
+    const ProgramRun run = RunWeir(absl::StrCat(
+        "import blocks.csv --costs x.textproto --blocks-per-stage ", blocks));
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(what));
+  }
+}
+
+TEST(ImportCommandTest, StepsCountFromZero) {
+  const ProgramRun run = RunWeir("import x.json --step -1");
+  EXPECT_EQ(run.exit_code, 2);
+  EXPECT_THAT(run.err,
+              HasSubstr("--step is -1, expected a step from 0 to 4294967295"));
+}
+
+// Replica 1 is 100 s ahead, and nothing but its passes is recorded.
+TEST(ImportCommandTest, TheJsonHasTheClocksThatWereMoved) {
+  std::string table = "step,dp_rank,stage,optype,start_ts,duration,mc,mb_id\n";
+  for (int replica = 0; replica < 2; ++replica) {
+    for (int rank = 0; rank < 2; ++rank) {
+      absl::StrAppend(&table, "1,", replica, ",", rank, ",forward-compute,",
+                      100 * replica + rank, ",1,0,0\n1,", replica, ",", rank,
+                      ",backward-compute,", 100 * replica + 4 - 2 * rank,
+                      ",2,0,0\n");
+    }
+  }
+  const ProgramRun run = RunWeir(absl::StrCat(
+      "import ", WriteInput("clocks_ahead.csv", table), " --format json"));
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  const auto result = nlohmann::json::parse(run.out)["result"];
+  EXPECT_NEAR(result["batch_seconds"].get<double>(), 6, 1e-9);
+  const auto& shifts = result["replay"]["clock_shifts"];
+  ASSERT_EQ(shifts.size(), 2);
+  for (int rank = 0; rank < 2; ++rank) {
+    EXPECT_EQ(shifts[rank]["gpu"], 2 + rank);
+    EXPECT_EQ(shifts[rank]["replica"], 1);
+    EXPECT_EQ(shifts[rank]["pipeline_rank"], rank);
+    EXPECT_NEAR(shifts[rank]["least_seconds"].get<double>(), -100, 1e-9);
+    EXPECT_NEAR(shifts[rank]["most_seconds"].get<double>(), -100, 1e-9);
+  }
 }
 
 TEST(ImportCommandTest, CostsKeepReplicasAndDistributions) {

@@ -62,6 +62,57 @@ TEST(ClockShiftsTest, OneDirectionMovesAsFarAsItDemands) {
   EXPECT_TRUE(std::isinf(shifts.uncertainty_seconds));
 }
 
+// Clock 2 is behind clocks 0 and 1, which differ from clocks 3 and 4 by less
+// than their transfers hide.
+TEST(ClockShiftsTest, ClocksThatMayStayDo) {
+  const std::vector<double> ahead = {0, 0, -5, 0.2, 0.2};
+  ClockLimits limits(5);
+  AddMessages(0, 1, 0.3, ahead, &limits);
+  AddMessages(1, 2, 0.1, ahead, &limits);
+  AddMessages(2, 3, 0.2, ahead, &limits);
+  AddMessages(3, 4, 0.3, ahead, &limits);
+  AddMessages(4, 0, 0.3, ahead, &limits);
+  const std::vector<double> x = SolveClocks(limits).seconds;
+  EXPECT_THAT(x, ElementsAre(0, 0, DoubleNear(5, 0.3), 0, 0));
+}
+
+// Each set has clocks that stay.
+TEST(ClockShiftsTest, SetsThatNothingLinksAreIndependent) {
+  const std::vector<double> ahead = {0, 0, 9, 50, -70, 50};
+  ClockLimits limits(7);
+  for (const int first : {0, 3}) {
+    AddMessages(first, first + 1, 1, ahead, &limits);
+    AddMessages(first + 1, first + 2, 1, ahead, &limits);
+  }
+  EXPECT_THAT(SolveClocks(limits).seconds, ElementsAre(0, 0, -9, 0, 120, 0, 0));
+  // Through clock 4, clock 5 is at most 2 s behind clock 3.
+  limits.AddOrder(3, 5, -8);
+  EXPECT_THAT(SolveClocks(limits).contradiction, UnorderedElementsAre(3, 4, 5));
+}
+
+// A grid of replicas and pipeline ranks, as large as those of real runs.
+TEST(ClockShiftsTest, ManyClocks) {
+  constexpr int kReplicas = 24, kRanks = 16;
+  std::mt19937 random(5);
+  std::uniform_real_distribution<double> transfer(0.1, 1);
+  std::vector<double> ahead;
+  for (int i = 0; i < kReplicas * kRanks; ++i) ahead.push_back(100 * i);
+  std::shuffle(ahead.begin(), ahead.end(), random);
+  ClockLimits limits(kReplicas * kRanks);
+  for (int i = 0; i < kReplicas * kRanks; ++i) {
+    if (i % kRanks + 1 < kRanks) {
+      AddMessages(i, i + 1, transfer(random), ahead, &limits);
+    }
+    for (int j = i + kRanks; j < kReplicas * kRanks; j += kRanks) {
+      AddMessages(i, j, transfer(random), ahead, &limits);
+    }
+  }
+  const std::vector<double> x = SolveClocks(limits).seconds;
+  for (size_t i = 1; i < ahead.size(); ++i) {
+    EXPECT_NEAR(x[i] - x[0], ahead[0] - ahead[i], 1e-9);
+  }
+}
+
 TEST(ClockShiftsTest, OrdersOfOtherClocksLimitAPair) {
   // Clock 1 is at least 2 s ahead of 0, and through clock 2 at most 3 s.
   ClockLimits limits(3);

@@ -176,10 +176,10 @@ TEST(ClocksTest, AReplicaIsMovedByItsCollectives) {
               return o.replica == 1 ? -3.0 : 0.0;
             }));
   ASSERT_TRUE(CleanRun(&run).ok());
-  EXPECT_THAT(run.notes,
-              ElementsAre(AllOf(
-                  HasSubstr("collectives end up to"),
-                  HasSubstr("by +3000 ms (pipeline rank 0 of replica 1, "))));
+  EXPECT_THAT(
+      run.notes,
+      ElementsAre(AllOf(HasSubstr("collectives end up to"),
+                        HasSubstr("by +3 s (pipeline rank 0 of replica 1, "))));
   ExpectSame(run, truth);
 }
 
@@ -197,7 +197,7 @@ TEST(ClocksTest, DriftIsRepairedStepByStep) {
     ASSERT_TRUE(CleanRun(&run).ok());
     EXPECT_THAT(run.notes,
                 ElementsAre(HasSubstr("All times are moved within each step by "
-                                      "-3000 to -1000 ms (pipeline rank 1 of "
+                                      "-3 s to -1 s (pipeline rank 1 of "
                                       "replica 0)")));
     ExpectSame(run, truth);
   }
@@ -291,9 +291,74 @@ TEST(ClocksTest, ResultsHaveTheNote) {
   ASSERT_EQ(result.warnings_size(), 1);
   EXPECT_THAT(result.warnings(0),
               AllOf(HasSubstr("messages arrive up to"),
-                    HasSubstr("by +8000 ms (pipeline rank 3 of replica 0, "
+                    HasSubstr("by +8 s (pipeline rank 3 of replica 0, "
                               "pipeline rank 3 of replica 1)"),
                     Not(HasSubstr("nan"))));
+  ASSERT_EQ(result.replay().clock_shifts_size(), 2);
+  for (const weir::ClockShift& shift : result.replay().clock_shifts()) {
+    EXPECT_EQ(shift.pipeline_rank(), 3);
+    EXPECT_EQ(shift.gpu(), 4 * shift.replica() + 3);
+    EXPECT_NEAR(shift.least_seconds(), 8, 1e-9);
+    EXPECT_NEAR(shift.most_seconds(), 8, 1e-9);
+  }
+}
+
+// Passes limit the clocks in the direction in which no messages are recorded.
+TEST(ClocksTest, PassesAndMessagesLimitTogether) {
+  const SampleShape shape = Shape();
+  std::vector<RecordedOperation> operations = SampleOperations(shape);
+  std::erase_if(operations, [](const RecordedOperation& o) {
+    return o.kind == RecordedKind::kSendBackward ||
+           o.kind == RecordedKind::kReceiveBackward;
+  });
+  RecordedRun truth = RunOf(shape, Records::kMessages, operations);
+  ASSERT_TRUE(CleanRun(&truth).ok());
+  for (const double ahead : {0.75, -0.75}) {
+    RecordedRun run =
+        RunOf(shape, Records::kMessages, Moved(operations, [&](const auto& o) {
+                return o.rank == 2 ? ahead : 0.0;
+              }));
+    ASSERT_TRUE(CleanRun(&run).ok());
+    EXPECT_THAT(run.notes, ElementsAre(HasSubstr("clocks of the workers")));
+    ExpectSame(run, truth);
+  }
+}
+
+TEST(ClocksTest, PassesThatContradictTheirMessagesAreRefused) {
+  const SampleShape shape = Shape();
+  RecordedRun run =
+      RunOf(shape, Records::kMessages,
+            Moved(SampleOperations(shape), [](const RecordedOperation& o) {
+              return o.rank == 1 && IsPass(o.kind) ? 0.6 : 0.0;
+            }));
+  EXPECT_THAT(std::string(CleanRun(&run).message()),
+              HasSubstr("passes start up to 350 ms before the stage before"));
+}
+
+// Values are sorted as numbers; the result has those that the text leaves out.
+TEST(ClocksTest, TheResultHasAllMoves) {
+  const SampleShape shape = Shape();
+  const auto ahead = [](const RecordedOperation& o) {
+    return 100.0 * (o.replica * 4 + o.rank) - 250;
+  };
+  RecordedRun run =
+      RunOf(shape, Records::kMessages, Moved(SampleOperations(shape), ahead));
+  ASSERT_TRUE(CleanRun(&run).ok());
+  EXPECT_THAT(
+      run.notes,
+      ElementsAre(HasSubstr(
+          "by -700 s (pipeline rank 3 of replica 1), -600 s (pipeline rank 2 "
+          "of replica 1), -500 s (pipeline rank 1 of replica 1), -400 s "
+          "(pipeline rank 0 of replica 1), -300 s (pipeline rank 3 of replica "
+          "0), other times (2 workers); replay.clock_shifts of the JSON has "
+          "all")));
+  const Result result = ResultOfStep(run, 0);
+  ASSERT_EQ(result.replay().clock_shifts_size(), 7);
+  for (int i = 0; i < 7; ++i) {
+    const weir::ClockShift& shift = result.replay().clock_shifts(i);
+    EXPECT_EQ(shift.gpu(), i + 1);
+    EXPECT_NEAR(shift.least_seconds(), -100 * (i + 1), 1e-9);
+  }
 }
 
 }  // namespace

@@ -308,12 +308,56 @@ TEST(ImportTraceTest, ClocksThatDifferAreRepaired) {
   EXPECT_THAT(run->notes,
               ElementsAre(AllOf(HasSubstr("messages arrive up to 4.75 s before "
                                           "they are sent (12 of 24 messages"),
-                                HasSubstr("by -5000 ms (pipeline rank 1 of"))));
+                                HasSubstr("by -5 s (pipeline rank 1 of"))));
   for (const RecordedStep& step : StepsOf(*run)) {
     EXPECT_NEAR(step.seconds(), SampleStepSeconds({}, step.step), 1e-9);
     const std::vector<double> seconds = TransferSeconds(step, GroupsOf(step));
     EXPECT_GE(*std::min_element(seconds.begin(), seconds.end()), 0.125 - 1e-9);
   }
+}
+
+TEST(ImportTraceTest, MessagesWithoutTheirCounterpartAreNoted) {
+  auto operations = SampleOperations({});
+  std::erase_if(operations, [](const RecordedOperation& o) {
+    return o.kind == RecordedKind::kSendForward;
+  });
+  const auto run = ImportTraceText("a", SampleCsv(operations));
+  ASSERT_TRUE(run.ok()) << run.status();
+  // 3 steps, 2 replicas and 2 microbatches; as many messages backward.
+  EXPECT_THAT(run->notes,
+              ElementsAre(HasSubstr("0 sends have no receive and 12 receives "
+                                    "no send, of 36 sends and receives")));
+}
+
+TEST(ImportTraceTest, TimesBeyondAllClocksAreRefused) {
+  const auto trace = [](const std::string& start, const std::string& base) {
+    return absl::StrCat(
+        "{\"baseTimeNanoseconds\":", base,
+        ",\"traceEvents\":[{\"ph\":\"X\",\"name\":\"PP:0F0\",\"ts\":", start,
+        ",\"dur\":1},{\"ph\":\"X\",\"name\":\"PP:0B0\",\"ts\":5,\"dur\":5}]}");
+  };
+  EXPECT_TRUE(ImportTraceText("a", trace("0", "1.7e18")).ok());
+  EXPECT_EQ(ImportTraceText("a", trace("0", "1e30")).status().message(),
+            "a: baseTimeNanoseconds is 1e+30, expected nanoseconds from -1e+19 "
+            "to 1e+19");
+  EXPECT_EQ(ImportTraceText("a", trace("-1e17", "0")).status().message(),
+            "a: event 1: ts is -1e+17, expected microseconds from -1e+16 to "
+            "1e+16");
+  EXPECT_THAT(
+      std::string(ImportTraceText("a", trace("null", "0")).status().message()),
+      HasSubstr("event 1: ts is null, expected microseconds"));
+}
+
+// Both could be traces of the same rank.
+TEST(ImportTraceTest, FilesOfSeveralFormatsAreRefused) {
+  const std::string ranges =
+      "[{\"ph\":\"X\",\"name\":\"PP:0F0\",\"ts\":0,\"dur\":1}]";
+  EXPECT_EQ(
+      ImportTraceTexts({{"a.json", ranges}, {"b.sqlite", "SQLite format 3"}})
+          .status()
+          .message(),
+      "b.sqlite: is an export of Nsight Systems, but a.json is Chrome "
+      "JSON, expected files of one format");
 }
 
 TEST(ImportTraceTest, BadFieldsAreNamed) {

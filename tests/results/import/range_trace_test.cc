@@ -91,7 +91,7 @@ TEST(RangeTraceTest, ClocksThatDifferAreRepairedWithoutMessages) {
               "ends the microbatch (6 of 12 passes, most of all the forward of "
               "microbatch 0 on pipeline rank 1, after rank 0, in step "
               "0)"),
-          HasSubstr("moved in all steps by +0.005 ms (pipeline rank 1)"))));
+          HasSubstr("moved in all steps by +5 us (pipeline rank 1)"))));
   EXPECT_THAT(StepNumbers(*run), ElementsAre(0, 1, 2));
 }
 
