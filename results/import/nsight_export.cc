@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/infinity.h"
 #include "base/status_macros.h"
 #include "results/import/operation_names.h"
 
@@ -27,7 +28,9 @@ constexpr int kMaxNested = 16;
 struct Range {
   std::string name;
   double start = 0, end = 0;  // microseconds of the host
-  double first_kernel = -1, last_kernel = 0;
+  double first_kernel = kInfinity, last_kernel = -kInfinity;
+
+  bool has_kernel() const { return first_kernel <= last_kernel; }
 };
 using Ranges = std::map<int64_t, std::vector<Range>>;  // by process
 
@@ -143,9 +146,8 @@ void AddKernel(double launched, double start, double end,
   for (int i = 0; i < kMaxNested && after != ranges->begin(); ++i) {
     --after;
     if (after->end < launched) continue;
-    after->first_kernel =
-        after->first_kernel < 0 ? start : std::min(after->first_kernel, start);
-    after->last_kernel = std::max(after->last_kernel, end);
+    after->first_kernel = std::min(after->first_kernel, start);
+    after->last_kernel = std::max({after->last_kernel, start, end});
     return;
   }
 }
@@ -188,11 +190,10 @@ absl::Status Read(absl::string_view label, Database* database,
       event.start_microseconds = range.start;
       event.microseconds = range.end - range.start;
       take(event);
-      if (range.first_kernel < 0) continue;
+      if (!range.has_kernel()) continue;
       event.category = "gpu_user_annotation";
       event.start_microseconds = range.first_kernel;
-      event.microseconds =
-          std::max(range.last_kernel - range.first_kernel, 0.0);
+      event.microseconds = range.last_kernel - range.first_kernel;
       take(event);
     }
   }

@@ -45,8 +45,9 @@ class RecordingDraw {
   // (replica, rank, is forward, microbatch)
   using Key = std::tuple<int, int, bool, int>;
 
-  int64_t Duration(bool forward) {
-    const int64_t usual = forward ? forward_ : backward_;
+  // Replicas differ: with the same times, their files would be copies.
+  int64_t Duration(int replica, bool forward) {
+    const int64_t usual = (forward ? forward_ : backward_) + replica;
     return varies_ ? random_.Int(1, 2 * static_cast<int>(usual)) : usual;
   }
 
@@ -115,7 +116,7 @@ class RecordingDraw {
       if (fastest == 0) fastest = std::numeric_limits<int64_t>::max();
       fastest = std::min(fastest, start - sent);
     }
-    const int64_t end = start + Duration(pass.forward);
+    const int64_t end = start + Duration(replica, pass.forward);
     Add(worker, absl::StrCat(rank, pass.forward ? "F" : "B", pass.microbatch),
         start, end);
     ends_[{replica, rank, pass.forward, pass.microbatch}] = end;

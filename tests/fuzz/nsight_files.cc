@@ -42,8 +42,6 @@ std::vector<std::string> NsightFiles(const Recording& recording,
   std::vector<std::string> files;
   for (size_t w = 0; w < recording.workers.size(); ++w) {
     const int64_t process = (static_cast<int64_t>(w) + 5) << 24;
-    // Kernels begin long after their launches.
-    const int64_t launch = with_kernels ? -1'000'000'000 : 0;
     std::string sql = absl::StrCat(kSchema, with_kernels ? kKernelSchema : "");
     int64_t id = 0;
     for (const RecordingRange& range : recording.workers[w]) {
@@ -51,19 +49,20 @@ std::vector<std::string> NsightFiles(const Recording& recording,
       // Nanoseconds.
       const int64_t start = 1000 * (range.start + offsets[w]);
       const int64_t end = 1000 * (range.end + offsets[w]);
+      // Kernels begin long after their launches, which follow each other.
+      const int64_t host = with_kernels ? 1000 * (offsets[w] + id) : start;
+      const int64_t host_end = with_kernels ? host + 900 : end;
       if (id % 2 == 0) {
         absl::StrAppend(&sql, "INSERT INTO StringIds VALUES (", id, ",'",
                         range.name, "');");
       }
-      absl::StrAppend(&sql, "INSERT INTO NVTX_EVENTS VALUES (", start + launch,
-                      ",", end + launch, ",59,",
-                      id % 2 == 0 ? "NULL" : absl::StrCat("'", range.name, "'"),
-                      ",", process + 7, ",",
-                      id % 2 == 0 ? absl::StrCat(id) : "NULL", ");");
+      absl::StrAppend(
+          &sql, "INSERT INTO NVTX_EVENTS VALUES (", host, ",", host_end, ",59,",
+          id % 2 == 0 ? "NULL" : absl::StrCat("'", range.name, "'"), ",",
+          process + 7, ",", id % 2 == 0 ? absl::StrCat(id) : "NULL", ");");
       if (!with_kernels) continue;
       absl::StrAppend(&sql, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (",
-                      start + launch, ",", start + launch + 1, ",", process + 7,
-                      ",", id,
+                      host + 1, ",", host + 2, ",", process + 7, ",", id,
                       ");INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (",
                       start, ",", end, ",", id, ",", process, ");");
     }
