@@ -172,7 +172,8 @@ class Clocks {
     if (std::isinf(uncertainty_seconds)) {
       absl::StrAppend(&note,
                       "Some workers wait for others but not the reverse: "
-                      "their fastest transfer is taken as 0 s");
+                      "their fastest transfer is taken as 0 s, and the step "
+                      "may seem longer than it was");
     } else {
       absl::StrAppendFormat(
           &note,

@@ -69,9 +69,13 @@ bool RunInput(Choices* choices) {
   const ClockOffsets offsets = DrawOffsets(recording, choices);
   std::vector<std::string> files = FilesOf(format, recording, offsets, variant);
   if (choices->OneIn(4)) {
-    std::string& file =
-        files[choices->Int(0, static_cast<int>(files.size()) - 1)];
-    file = Damage(std::move(file), choices);
+    if (format == RecordingFormat::kNsight && choices->OneIn(2)) {
+      files = NsightFiles(recording, offsets, variant, choices);
+    } else {
+      std::string& file =
+          files[choices->Int(0, static_cast<int>(files.size()) - 1)];
+      file = Damage(std::move(file), choices);
+    }
     const auto run = Import(files);
     if (run.ok()) RequireValidResult(*run);
     return run.ok();

@@ -42,10 +42,12 @@ std::vector<std::string> KinetoFiles(const Recording& recording,
                                      bool uses_base);
 
 // Returns exports of Nsight Systems, in which a kernel runs as long as its
-// range, if there are any.
+// range, if there are any. With `hostile`, some values are NULL, of another
+// type, or as large as possible.
 std::vector<std::string> NsightFiles(const Recording& recording,
                                      const ClockOffsets& offsets,
-                                     bool with_kernels);
+                                     bool with_kernels,
+                                     RandomSource* hostile = nullptr);
 
 }  // namespace weir::fuzz
 

@@ -5,13 +5,14 @@
 #include <cstdlib>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/fuzz/generate_recording.h"
 
 namespace weir::fuzz {
 namespace {
 
 constexpr char kSchema[] =
-    "CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);"
+    "CREATE TABLE StringIds (id INTEGER, value TEXT);"
     "CREATE TABLE NVTX_EVENTS (start INTEGER, end INTEGER, eventType INTEGER, "
     "text TEXT, globalTid INTEGER, textId INTEGER);";
 constexpr char kKernelSchema[] =
@@ -34,39 +35,69 @@ std::string DatabaseBytes(const std::string& sql) {
   return copy;
 }
 
+// Writes the rows of one file.
+class NsightSql {
+ public:
+  NsightSql(bool with_kernels, RandomSource* hostile)
+      : with_kernels_(with_kernels),
+        hostile_(hostile),
+        sql_(absl::StrCat(kSchema, with_kernels ? kKernelSchema : "")) {}
+
+  void AddRange(const RecordingRange& range, int64_t offset, int64_t process) {
+    ++id_;
+    // Nanoseconds.
+    const int64_t start = 1000 * (range.start + offset);
+    const int64_t end = 1000 * (range.end + offset);
+    // Kernels begin long after their launches, which follow each other.
+    const int64_t host = with_kernels_ ? 1000 * (offset + id_) : start;
+    const int64_t host_end = with_kernels_ ? host + 900 : end;
+    const std::string name = absl::StrCat("'", range.name, "'");
+    const bool by_id = id_ % 2 == 0;
+    const std::string id = absl::StrCat(id_);
+    const std::string thread = absl::StrCat(process + 7);
+    if (by_id) Insert("StringIds", {id, name});
+    Insert("NVTX_EVENTS", {absl::StrCat(host), absl::StrCat(host_end), "59",
+                           by_id ? "NULL" : name, thread, by_id ? id : "NULL"});
+    if (!with_kernels_) return;
+    Insert("CUPTI_ACTIVITY_KIND_RUNTIME",
+           {absl::StrCat(host + 1), absl::StrCat(host + 2), thread, id});
+    Insert("CUPTI_ACTIVITY_KIND_KERNEL",
+           {absl::StrCat(start), absl::StrCat(end), id, absl::StrCat(process)});
+  }
+
+  const std::string& sql() const { return sql_; }
+
+ private:
+  void Insert(const char* table, std::vector<std::string> values) {
+    for (std::string& value : values) {
+      if (hostile_ == nullptr || !hostile_->OneIn(20)) continue;
+      value = hostile_->Of<std::string>({"NULL", "'PP:0F0'", "x'ff00'", "-1",
+                                         "0.5", "1e300", "9223372036854775807",
+                                         "-9223372036854775807"});
+    }
+    absl::StrAppend(&sql_, "INSERT OR IGNORE INTO ", table, " VALUES (",
+                    absl::StrJoin(values, ","), ");");
+  }
+
+  const bool with_kernels_;
+  RandomSource* const hostile_;
+  std::string sql_;
+  int64_t id_ = 0;
+};
+
 }  // namespace
 
 std::vector<std::string> NsightFiles(const Recording& recording,
                                      const ClockOffsets& offsets,
-                                     bool with_kernels) {
+                                     bool with_kernels, RandomSource* hostile) {
   std::vector<std::string> files;
   for (size_t w = 0; w < recording.workers.size(); ++w) {
     const int64_t process = (static_cast<int64_t>(w) + 5) << 24;
-    std::string sql = absl::StrCat(kSchema, with_kernels ? kKernelSchema : "");
-    int64_t id = 0;
+    NsightSql file(with_kernels, hostile);
     for (const RecordingRange& range : recording.workers[w]) {
-      ++id;
-      // Nanoseconds.
-      const int64_t start = 1000 * (range.start + offsets[w]);
-      const int64_t end = 1000 * (range.end + offsets[w]);
-      // Kernels begin long after their launches, which follow each other.
-      const int64_t host = with_kernels ? 1000 * (offsets[w] + id) : start;
-      const int64_t host_end = with_kernels ? host + 900 : end;
-      if (id % 2 == 0) {
-        absl::StrAppend(&sql, "INSERT INTO StringIds VALUES (", id, ",'",
-                        range.name, "');");
-      }
-      absl::StrAppend(
-          &sql, "INSERT INTO NVTX_EVENTS VALUES (", host, ",", host_end, ",59,",
-          id % 2 == 0 ? "NULL" : absl::StrCat("'", range.name, "'"), ",",
-          process + 7, ",", id % 2 == 0 ? absl::StrCat(id) : "NULL", ");");
-      if (!with_kernels) continue;
-      absl::StrAppend(&sql, "INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES (",
-                      host + 1, ",", host + 2, ",", process + 7, ",", id,
-                      ");INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (",
-                      start, ",", end, ",", id, ",", process, ");");
+      file.AddRange(range, offsets[w], process);
     }
-    files.push_back(DatabaseBytes(sql));
+    files.push_back(DatabaseBytes(file.sql()));
   }
   return files;
 }
