@@ -205,7 +205,7 @@ TEST(PrimusDumpTest, RanksThatDidNotStartAtOnceAreMoved) {
   ASSERT_TRUE(run.ok()) << run.status();
   EXPECT_THAT(run->notes,
               Contains(AllOf(HasSubstr("start up to 500 us before"),
-                             HasSubstr("moved within each step by +0.5 ms "
+                             HasSubstr("moved within each step by +500 us "
                                        "(pipeline rank 1)"))));
   const RecordedOperation* forward = Find(*run, RecordedKind::kForward, 1, 0);
   ASSERT_NE(forward, nullptr);
