@@ -19,4 +19,11 @@ double Median(std::vector<double> values) {
   return QuantileOfSorted(values, 0.5);
 }
 
+double LowerMedian(std::vector<double> values) {
+  const auto middle =
+      values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
 }  // namespace weir

@@ -18,6 +18,10 @@ double QuantileOfSorted(absl::Span<const double> sorted, double part);
 // Requires: at least one value.
 double Median(std::vector<double> values);
 
+// Returns the lower median: of an even number of values, the smaller one of the
+// middle two. Requires: at least one value.
+double LowerMedian(std::vector<double> values);
+
 }  // namespace weir
 
 #endif  // WEIR_BASE_QUANTILES_H_

@@ -5,8 +5,10 @@
 #include <google/protobuf/repeated_ptr_field.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -126,7 +128,24 @@ std::vector<int> LargestSources(const std::vector<uint32_t>& old_blocks,
   return sources;
 }
 
-// Returns the lower median of the replicas: the usual value of each stage,
+// Costs by stage, for each field that is divided. Empty: not known.
+using UsualCosts = std::map<const FieldDescriptor*, std::vector<double>>;
+
+// Returns the fields whose values are divided among blocks.
+std::vector<const FieldDescriptor*> DividedFields() {
+  std::vector<const FieldDescriptor*> fields;
+  const auto* type = GivenCosts::Stage::descriptor();
+  for (int f = 0; f < type->field_count(); ++f) {
+    const FieldDescriptor* field = type->field(f);
+    if (!field->is_repeated() &&
+        field->number() != GivenCosts::Stage::kCodecSecondsFieldNumber) {
+      fields.push_back(field);
+    }
+  }
+  return fields;
+}
+
+// Returns the lower medians of the replicas: the usual values of each stage,
 // unless half of the replicas or more are slow there.
 std::vector<double> UsualValues(const GivenCosts& costs,
                                 const FieldDescriptor* field) {
@@ -139,32 +158,23 @@ std::vector<double> UsualValues(const GivenCosts& costs,
   std::vector<double> usual;
   for (std::vector<double>& values : by_stage) {
     if (values.empty()) return {};
-    const auto middle = values.begin() + (values.size() - 1) / 2;
-    std::nth_element(values.begin(), middle, values.end());
-    usual.push_back(*middle);
+    usual.push_back(LowerMedian(std::move(values)));
   }
   return usual;
 }
 
-// Divides stages of `costs`: its own, or those of a replica.
-Stages CutStages(const Stages& stages, const GivenCosts& costs,
+// Divides stages: those of the costs, or of a replica.
+Stages CutStages(const Stages& stages, const UsualCosts& usual_costs,
                  const std::vector<uint32_t>& old_blocks,
                  const std::vector<uint32_t>& new_blocks) {
   Stages cut;
   for (const int source : LargestSources(old_blocks, new_blocks)) {
     *cut.Add() = stages[source];
   }
-  const auto* type = GivenCosts::Stage::descriptor();
-  for (int f = 0; f < type->field_count(); ++f) {
-    const FieldDescriptor* field = type->field(f);
-    if (field->is_repeated() ||
-        field->number() == GivenCosts::Stage::kCodecSecondsFieldNumber) {
-      continue;
-    }
+  for (const auto& [field, usual] : usual_costs) {
     const std::vector<double> values = ValuesOf(stages, field);
     std::vector<double> sums;
     if (!values.empty()) {
-      const std::vector<double> usual = UsualValues(costs, field);
       sums = SumBlocks(usual.empty() ? DivideIntoBlocks(values, old_blocks)
                                      : DivideAsUsual(values, usual, old_blocks),
                        new_blocks);
@@ -267,10 +277,14 @@ void CheckCostBlocks(Problems& problems, absl::string_view prefix,
 GivenCosts CutCosts(const GivenCosts& costs,
                     const std::vector<uint32_t>& blocks) {
   const std::vector<uint32_t> old = ToVector(costs.blocks_per_stage());
+  UsualCosts usual;
+  for (const FieldDescriptor* field : DividedFields()) {
+    usual[field] = UsualValues(costs, field);
+  }
   GivenCosts cut = costs;
-  *cut.mutable_stages() = CutStages(costs.stages(), costs, old, blocks);
+  *cut.mutable_stages() = CutStages(costs.stages(), usual, old, blocks);
   for (auto& replica : *cut.mutable_replicas()) {
-    *replica.mutable_stages() = CutStages(replica.stages(), costs, old, blocks);
+    *replica.mutable_stages() = CutStages(replica.stages(), usual, old, blocks);
   }
   cut.mutable_blocks_per_stage()->Assign(blocks.begin(), blocks.end());
   return cut;
@@ -284,15 +298,16 @@ std::string CutGivenCosts(Problems& problems, Scenario* scenario) {
   const int recorded = scenario->costs().stages_size();
   *scenario->mutable_costs() = CutCosts(scenario->costs(), *wanted);
   return absl::StrFormat(
-      "costs of %d recorded stages are divided into %s: blocks of a stage are "
-      "taken as equal and keep their recorded times, %s",
+      "costs of %d recorded stages are divided into %s: all blocks of a stage "
+      "are assumed to take the same time%s",
       recorded,
       wanted->size() <= 16
           ? absl::StrCat("stages of ", absl::StrJoin(*wanted, ", "), " blocks")
           : absl::StrCat(wanted->size(), " stages"),
-      recorded < 3 ? "with embedding and head as parts of them"
-                   : "and what the first and last stage usually take longer "
-                     "than others as embedding and head");
+      recorded < 3
+          ? ", with embedding and head as parts of them"
+          : "; what the first and the last stage take longer than "
+            "the blocks of others is assumed to be embedding and head");
 }
 
 }  // namespace weir::scenarios

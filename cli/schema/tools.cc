@@ -3,9 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -196,22 +194,19 @@ const std::vector<Listing>& AllListings() {
 
 namespace {
 
-// Removes descriptions of parameters that an earlier method describes, since
-// agents read all tools at once. Returns where they are, as a sentence, or "".
-std::string LeaveOutDescribed(const Method& method,
-                              std::map<std::string, absl::string_view>* first,
-                              Json* schema) {
-  std::set<std::string> others;
+// Removes the descriptions of parameters that the first method describes in the
+// same way, since agents read all tools at once. Returns a sentence that says
+// so, or "".
+std::string LeaveOutDescribed(const Json& first, Json* schema) {
+  bool is_complete = true;
   for (auto& [name, property] : (*schema)["properties"].items()) {
-    const auto [at, is_new] =
-        first->emplace(absl::StrCat(name, DumpJson(property)), method.name);
-    if (is_new) continue;
+    if (first["properties"].value(name, Json()) != property) continue;
     property.erase("description");
-    others.insert(absl::StrCat("weir_", at->second));
+    is_complete = false;
   }
-  if (others.empty()) return "";
-  return absl::StrCat(" Parameters without a description are those of ",
-                      absl::StrJoin(others, " and "), ".");
+  if (is_complete) return "";
+  return absl::StrCat(" Parameters without a description are those of weir_",
+                      AllMethods().front().name, ".");
 }
 
 }  // namespace
@@ -241,15 +236,13 @@ Json ToolsOf(const CLI::App& app, ToolStyle style) {
         break;
     }
   };
-  // Methods by the parameters that they describe first.
-  std::map<std::string, absl::string_view> described;
+  const Json first = ParameterSchema(app, AllMethods().front());
   for (const Method& method : AllMethods()) {
     Json schema = ParameterSchema(app, method);
     std::string description = absl::StrCat(
         CommandOf(app, method).get_description(), " ", method.summary);
-    if (style == ToolStyle::kMcp) {
-      absl::StrAppend(&description,
-                      LeaveOutDescribed(method, &described, &schema));
+    if (style == ToolStyle::kMcp && method.name != AllMethods().front().name) {
+      absl::StrAppend(&description, LeaveOutDescribed(first, &schema));
     }
     add(method.name, std::move(description), std::move(schema));
   }

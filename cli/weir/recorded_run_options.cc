@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // "import", "stragglers", "slack" and "jitter".
 #include <cstdint>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -47,10 +46,10 @@ absl::StatusOr<uint32_t> ParseSamples(const std::string& text) {
 absl::StatusOr<uint32_t> ParseStep(const std::string& text) {
   if (text == "0") return 0;
   const auto step = ParseCount(text);
-  if (step.ok()) return step;
-  return absl::InvalidArgumentError(
-      absl::StrCat("is ", EscapeLine(text), ", expected a step from 0 to ",
-                   std::numeric_limits<uint32_t>::max()));
+  if (step.ok() && *step <= uint32_t{results::kMaxRecordedNumber}) return step;
+  return absl::InvalidArgumentError(absl::StrCat("is ", EscapeLine(text),
+                                                 ", expected a step from 0 to ",
+                                                 results::kMaxRecordedNumber));
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "base/csv.h"
+#include "base/infinity.h"
 #include "base/problems.h"
 #include "base/status_macros.h"
 #include "base/text.h"
@@ -66,34 +67,42 @@ absl::StatusOr<CsvColumn> ColumnOf(
 // table.
 constexpr double kMostRatio = 2;
 
-bool Agree(const ClockPoint& a, const ClockPoint& b) {
-  return std::max(a.seconds, b.seconds) <=
-             kMostRatio * std::min(a.seconds, b.seconds) &&
-         std::max(a.joules, b.joules) <=
-             kMostRatio * std::min(a.joules, b.joules);
-}
+// Measurements of one pass at one clock.
+struct Repeated {
+  int count = 0;
+  double least_seconds = kInfinity, most_seconds = 0;
+  double least_joules = kInfinity, most_joules = 0;
+
+  void Add(const ClockPoint& point) {
+    ++count;
+    least_seconds = std::min(least_seconds, point.seconds);
+    most_seconds = std::max(most_seconds, point.seconds);
+    least_joules = std::min(least_joules, point.joules);
+    most_joules = std::max(most_joules, point.joules);
+  }
+  bool Agree() const {
+    return most_seconds <= kMostRatio * least_seconds &&
+           most_joules <= kMostRatio * least_joules;
+  }
+};
 
 // Reports measurements of a pass at one clock that contradict each other.
 // Returns the number of clocks with several measurements.
 int CheckRepeated(const std::string& pass,
                   const std::vector<ClockPoint>& points, Problems& problems) {
-  std::map<double, ClockPoint> first;
-  std::set<double> repeated;
-  for (const ClockPoint& point : points) {
-    const auto [known, is_new] = first.emplace(point.megahertz, point);
-    if (is_new) continue;
-    repeated.insert(point.megahertz);
-    if (!Agree(known->second, point)) {
-      problems.Add(
-          pass, absl::StrFormat(
-                    "has %g s and %g J as well as %g s and %g J at "
-                    "%g MHz, expected measurements that differ by at "
-                    "most a factor of %g",
-                    known->second.seconds, known->second.joules, point.seconds,
-                    point.joules, point.megahertz, kMostRatio));
-    }
+  std::map<double, Repeated> by_clock;
+  for (const ClockPoint& point : points) by_clock[point.megahertz].Add(point);
+  int num_repeated = 0;
+  for (const auto& [megahertz, of] : by_clock) {
+    num_repeated += of.count > 1 ? 1 : 0;
+    if (of.Agree()) continue;
+    problems.Add(pass, absl::StrFormat(
+                           "has %g to %g s and %g to %g J at %g MHz, expected "
+                           "measurements that differ by at most a factor of %g",
+                           of.least_seconds, of.most_seconds, of.least_joules,
+                           of.most_joules, megahertz, kMostRatio));
   }
-  return static_cast<int>(repeated.size());
+  return num_repeated;
 }
 
 // Replaces points of the same clock by their mean.
@@ -221,8 +230,8 @@ absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
   RETURN_IF_ERROR(problems.ToStatus());
   if (repeated > 0) {
     profile.notes.push_back(absl::StrCat(
-        label, ": ", repeated,
-        " clocks of passes have several rows, of which the mean is used"));
+        label, ": several rows are for the same pass and clock (", repeated,
+        repeated == 1 ? " case" : " cases", "), of which the mean is used"));
   }
   return profile;
 }

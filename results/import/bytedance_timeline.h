@@ -26,6 +26,7 @@ class ByteDanceTimeline {
   // Ignores events of other kinds. Returns InvalidArgument for operations with
   // invalid fields.
   absl::Status Take(absl::string_view label, const ChromeEvent& event);
+  size_t size() const { return operations_.size(); }  // operations
   bool empty() const { return operations_.empty(); }
 
   // Returns the run, not yet cleaned. `cut_off`: the end of the file is

@@ -132,7 +132,7 @@ absl::StatusOr<ChromeTrace> ReadChakraTrace(
       return absl::InvalidArgumentError(absl::StrCat(
           source->label(), ": operation ", node.id(), " starts at ",
           node.start_time_micros(), " us and takes ", node.duration_micros(),
-          " us, expected at most 1e16"));
+          " us, expected at most ", kMostMicroseconds));
     }
     if (node.duration_micros() > 0) take(event);
   }

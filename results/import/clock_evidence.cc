@@ -27,16 +27,12 @@ std::string BetweenStages(const RecordedRun& run, const Violations& violations,
 
 }  // namespace
 
-void Violations::Add(const std::vector<EventOrder>& orders,
-                     double allowed_seconds) {
+void Violations::AddOrders(const std::vector<EventOrder>& orders,
+                           double allowed_seconds) {
   total += static_cast<int64_t>(orders.size());
   for (const EventOrder& order : orders) {
     if (order.slack_seconds >= -allowed_seconds) continue;
-    ++count;
-    if (-order.slack_seconds <= seconds) continue;
-    seconds = -order.slack_seconds;
-    first = *order.first;
-    second = *order.second;
+    Add(*order.first, *order.second, -order.slack_seconds);
   }
 }
 

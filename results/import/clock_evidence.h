@@ -9,16 +9,15 @@
 
 #include "results/import/event_orders.h"
 #include "results/import/recorded_run.h"
+#include "results/import/worst_pair.h"
 
 namespace weir::results {
 
-// Orders of one kind that do not hold, and the one that does so most.
-struct Violations {
-  int64_t count = 0, total = 0;
-  double seconds = 0;
-  RecordedOperation first, second;
+// Orders of one kind that do not hold.
+struct Violations : WorstPair {
+  int64_t total = 0;  // orders, also those that hold
 
-  void Add(const std::vector<EventOrder>& orders, double allowed_seconds);
+  void AddOrders(const std::vector<EventOrder>& orders, double allowed_seconds);
 };
 
 struct ClockEvidence {

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/types/span.h"
@@ -50,9 +51,9 @@ class Clocks {
       const OperationGroups groups = GroupsOf(step);
       const std::vector<EventOrder> messages = MessageOrders(step, groups);
       const std::vector<EventOrder> passes = PassOrders(step);
-      evidence_.messages.Add(messages, allowed);
-      evidence_.passes.Add(passes, allowed);
-      evidence_.collectives.Add(CollectiveOrders(step, groups), allowed);
+      evidence_.messages.AddOrders(messages, allowed);
+      evidence_.passes.AddOrders(passes, allowed);
+      evidence_.collectives.AddOrders(CollectiveOrders(step, groups), allowed);
       for (const auto* orders : {&messages, &passes}) {
         for (const EventOrder& order : *orders) {
           linked_.Link(ClockOf(run_, *order.first),
@@ -70,18 +71,21 @@ class Clocks {
     return !evidence_.empty();
   }
 
-  // Requires: Differ().
-  absl::Status Repair() {
+  // Returns whether linked clocks agree then; if not, they are kept. Requires:
+  // Differ().
+  absl::StatusOr<bool> Repair() {
     if (num_clocks_ > kMaxClocks) {
-      return CannotRepair(absl::StrCat("the run has ", num_clocks_,
-                                       " workers, and clocks of at most ",
-                                       kMaxClocks, " can be repaired"));
+      RETURN_IF_ERROR(CannotRepair(absl::StrCat(
+          "the run has ", num_clocks_, " workers, and clocks of at most ",
+          kMaxClocks, " can be repaired")));
+      return false;
     }
     if (run_.has_clock_of_step || !ShiftAllSteps()) {
-      RETURN_IF_ERROR(ShiftEachStep());
+      ASSIGN_OR_RETURN(const bool agree, ShiftEachStep());
+      if (!agree) return false;
     }
     Apply(moves_);
-    return absl::OkStatus();
+    return true;
   }
 
   // Requires: Differ() was called, and the clocks that it links agree.
@@ -140,19 +144,20 @@ class Clocks {
     return true;
   }
 
-  absl::Status ShiftEachStep() {
+  absl::StatusOr<bool> ShiftEachStep() {
     double uncertainty = 0;
     for (size_t i = 0; i < steps_.size(); ++i) {
       const ClockShifts shifts = Solve({&steps_[i], 1});
       if (!shifts.contradiction.empty()) {
         moves_ = ClockMoves(steps_.size(), static_cast<int>(num_clocks_));
-        return Contradiction(steps_[i], shifts);
+        RETURN_IF_ERROR(Contradiction(steps_[i], shifts));
+        return false;
       }
       Move(i, shifts);
       uncertainty = std::max(uncertainty, shifts.uncertainty_seconds);
     }
     Note("within each step", uncertainty);
-    return absl::OkStatus();
+    return true;
   }
 
   void Move(size_t step, const ClockShifts& shifts) {
@@ -244,7 +249,10 @@ double AllowedSeconds(const RecordedStep& step) {
 
 absl::Status RepairClocks(RecordedRun* run) {
   Clocks clocks(run);
-  if (clocks.Differ()) RETURN_IF_ERROR(clocks.Repair());
+  if (clocks.Differ()) {
+    ASSIGN_OR_RETURN(const bool agree, clocks.Repair());
+    if (!agree) return absl::OkStatus();
+  }
   clocks.Align();
   return absl::OkStatus();
 }

@@ -45,7 +45,8 @@ class Importer {
     const bool is_json =
         FirstCharacter(source) == '[' || FirstCharacter(source) == '{';
     if (!is_json) return ReadTable(source);
-    RETURN_IF_ERROR(SetFormat(source->label(), "Chrome JSON"));
+    const size_t timeline_before = timeline_.size();
+    const int64_t ranges_before = ranges_.size();
     ranges_.BeginFile();
     ASSIGN_OR_RETURN(const ChromeTrace trace,
                      ReadChromeTrace(source, [&](const ChromeEvent& event) {
@@ -54,6 +55,12 @@ class Importer {
                        }
                        return timeline_.Take(source->label(), event);
                      }));
+    if (timeline_.size() > timeline_before) {
+      RETURN_IF_ERROR(SetFormat(source->label(), "a timeline of ByteDance"));
+    } else if (ranges_.size() > ranges_before) {
+      RETURN_IF_ERROR(
+          SetFormat(source->label(), "Chrome JSON with ranges of passes"));
+    }
     NoteCut(source->label(), trace);
     if (trace.num_unpaired > 0) {
       notes_.push_back(absl::StrCat(

@@ -6,8 +6,10 @@
 #include <string>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "base/status_macros.h"
 #include "results/import/clocks.h"
 
@@ -203,9 +205,15 @@ void NoteLoneMessages(RecordedRun* run) {
     }
   }
   if (num_sends + num_receives == 0) return;
+  std::vector<std::string> parts;
+  if (num_sends > 0) {
+    parts.push_back(absl::StrCat(num_sends, " sends have no receive"));
+  }
+  if (num_receives > 0) {
+    parts.push_back(absl::StrCat(num_receives, " receives have no send"));
+  }
   run->notes.push_back(absl::StrCat(
-      num_sends, " sends have no receive and ", num_receives,
-      " receives no send, of ", num_messages,
+      absl::StrJoin(parts, " and "), ", of ", num_messages,
       " sends and receives: these transfers are not part of the result"));
 }
 

@@ -12,6 +12,7 @@
 #include "base/units.h"
 #include "results/import/clocks.h"
 #include "results/import/worker_names.h"
+#include "results/import/worst_pair.h"
 
 namespace weir::results {
 namespace {
@@ -19,22 +20,6 @@ namespace {
 bool IsSameWorker(const RecordedOperation& a, const RecordedOperation& b) {
   return a.replica == b.replica && a.rank == b.rank;
 }
-
-// Passes of which two do not fit together, and those that do so least.
-struct Misfits {
-  int64_t count = 0;
-  double seconds = 0;
-  RecordedOperation first, second;
-
-  void Add(const RecordedOperation& a, const RecordedOperation& b,
-           double apart) {
-    ++count;
-    if (apart <= seconds) return;
-    seconds = apart;
-    first = a;
-    second = b;
-  }
-};
 
 class PassTimes {
  public:
@@ -129,7 +114,7 @@ class PassTimes {
 
   RecordedRun& run_;
   int64_t num_passes_ = 0;
-  Misfits early_, overlaps_;
+  WorstPair early_, overlaps_;
 };
 
 }  // namespace

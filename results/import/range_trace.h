@@ -30,6 +30,7 @@ class RangeTrace {
   // Takes the rank and the number of ranks (distributedInfo), and the clock of
   // the file. Returns InvalidArgument if a rank has two files.
   absl::Status EndFile(absl::string_view label, const ChromeTrace& trace);
+  int64_t size() const { return num_ranges_; }
   bool empty() const { return num_ranges_ == 0; }
 
   // Returns the run, not yet cleaned. Ranks with the same stages are replicas;

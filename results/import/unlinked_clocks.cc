@@ -5,9 +5,12 @@
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <numeric>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/infinity.h"
+#include "base/quantiles.h"
 #include "base/units.h"
 #include "results/import/worker_names.h"
 
@@ -27,12 +30,6 @@ bool IsApart(const StepRange& range, const StepRange& other, double shift) {
   const double overlap = std::min(range.end + shift, other.end) -
                          std::max(range.start + shift, other.start);
   return overlap < kLeastOverlap * std::min(range.seconds(), other.seconds());
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + (values.size() - 1) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 std::string NameOfSet(const RecordedRun& run, const std::vector<int>& clocks) {
@@ -61,11 +58,7 @@ class UnlinkedSets {
         range.end = std::max(range.end, o->end_seconds);
       }
     }
-    reference_ = std::max_element(sets.begin(), sets.end(),
-                                  [](const auto& a, const auto& b) {
-                                    return a.size() < b.size();
-                                  }) -
-                 sets.begin();
+    reference_ = FindReference();
   }
 
   std::string Align(ClockMoves* moves) {
@@ -86,6 +79,32 @@ class UnlinkedSets {
   bool in_all_steps() const { return in_all_steps_; }
 
  private:
+  // Returns the set that other sets agree with: the one that most often starts
+  // a step at the median of all workers.
+  std::ptrdiff_t FindReference() const {
+    std::vector<size_t> votes(sets_.size());
+    std::vector<size_t> by_start(sets_.size());
+    for (size_t i = 0; i < num_steps_; ++i) {
+      std::iota(by_start.begin(), by_start.end(), 0);
+      std::sort(by_start.begin(), by_start.end(), [&](size_t a, size_t b) {
+        return std::make_pair(ranges_[a][i].start, a) <
+               std::make_pair(ranges_[b][i].start, b);
+      });
+      size_t num_all = 0, num_before = 0;
+      for (const auto& set : sets_) num_all += set.size();
+      for (size_t at = 0; at < by_start.size(); ++at) {
+        num_before += sets_[by_start[at]].size();
+        if (2 * num_before < num_all) continue;
+        // The median may be between two sets.
+        const bool is_between = 2 * num_before == num_all;
+        ++votes[is_between ? std::min(by_start[at], by_start[at + 1])
+                           : by_start[at]];
+        break;
+      }
+    }
+    return std::max_element(votes.begin(), votes.end()) - votes.begin();
+  }
+
   void AlignSet(size_t set, ClockMoves* moves) {
     const std::vector<StepRange>& ranges = ranges_[set];
     if (!IsMostlyApart(ranges, 0)) return;
@@ -94,9 +113,10 @@ class UnlinkedSets {
       differences.push_back(ranges_[reference_][i].start - ranges[i].start);
       apart_seconds_ = std::max(apart_seconds_, std::abs(differences.back()));
     }
-    const double median = Median(differences);
-    const bool is_constant =
-        !run_.has_clock_of_step && !IsMostlyApart(ranges, median);
+    const double median = LowerMedian(differences);
+    const bool is_constant = !run_.has_clock_of_step &&
+                             !IsMostlyApart(ranges, median) &&
+                             !MovesApart(ranges, median);
     in_all_steps_ = in_all_steps_ && is_constant;
     for (size_t i = 0; i < num_steps_; ++i) {
       if (!is_constant && !IsApart(ranges[i], ranges_[reference_][i], 0)) {
@@ -107,6 +127,17 @@ class UnlinkedSets {
       }
     }
     aligned_.push_back(NameOfSet(run_, sets_[set]));
+  }
+
+  // Returns whether the shift moves a step apart that was not.
+  bool MovesApart(const std::vector<StepRange>& ranges, double shift) const {
+    for (size_t i = 0; i < num_steps_; ++i) {
+      if (IsApart(ranges[i], ranges_[reference_][i], shift) &&
+          !IsApart(ranges[i], ranges_[reference_][i], 0)) {
+        return true;
+      }
+    }
+    return false;
   }
 
   bool IsMostlyApart(const std::vector<StepRange>& ranges, double shift) const {
@@ -142,7 +173,7 @@ std::string AlignUnlinked(const RecordedRun& run,
       unlinked.in_all_steps() ? "in all steps" : "within each step", " by ",
       moves->Text(run), ". Assumed: all groups start a step at the same time",
       unlinked.in_all_steps() ? " (in the median step)" : "",
-      "; differences that let most of their steps overlap are kept");
+      "; clocks of groups most of whose steps overlap are not changed");
 }
 
 }  // namespace weir::results

@@ -42,6 +42,8 @@ std::string NamedClocks(const RecordedRun& run,
 
 std::string SignedSeconds(double seconds) {
   const double size = std::abs(seconds);
+  // Seconds since 1970 have ten digits.
+  if (size >= 1e6) return absl::StrFormat("%+.0f s", seconds);
   if (size >= 1) return absl::StrFormat("%+.6g s", seconds);
   if (size >= 1e-3) return absl::StrFormat("%+.6g ms", 1e3 * seconds);
   return absl::StrFormat("%+.6g us", 1e6 * seconds);

@@ -138,6 +138,11 @@ void SetOversubscription(double ratio, Fabric* fabric, Problems* problems) {
 }
 
 void SetTopology(Topology topology, Fabric* fabric) {
+  // Routing of one topology is not that of another.
+  if (fabric->has_dragonfly() != (topology == DRAGONFLY) ||
+      topology == ONE_SWITCH) {
+    fabric->clear_routing();
+  }
   fabric->set_rail_optimized(topology == RAIL_OPTIMIZED);
   if (topology != DRAGONFLY) fabric->clear_dragonfly();
   if (topology == ONE_SWITCH) {

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "base/files.h"
 #include "cli/options/add_option.h"
 #include "cli/options/command_tree.h"
 #include "cli/options/program.h"
@@ -24,6 +25,7 @@
 #include "cli/reference/option_examples.h"
 #include "cli/reference/option_pages.h"
 #include "cli/weir/weir_app.h"
+#include "cli/weir_calibrate/calibrate_app.h"
 #include "google/protobuf/descriptor.pb.h"
 #include "tests/cli/weir/program.h"
 
@@ -114,13 +116,29 @@ while zpty -r shell text; do :; done
     return absl::StrSplit(text, '\n', absl::SkipEmpty());
   }
 
+  // Returns the examples with which the installed pages are written.
+  OptionExamples Examples() {
+    CalibrateLine calibrate_line;
+    const auto calibrate = MakeCalibrateApp(&calibrate_line);
+    const auto text =
+        ReadFile(WEIR_SOURCE_DIR "/cli/reference/examples/commands.txt");
+    const auto lines =
+        ExampleLines(text.value_or(""), {app_.get(), calibrate.get()});
+    EXPECT_TRUE(lines.ok()) << lines.status();
+    if (!lines.ok()) return {};
+    const auto examples = FindOptionExamples(*lines, {}, app_.get());
+    EXPECT_TRUE(examples.ok()) << examples.status();
+    return examples.ok() ? *examples : OptionExamples();
+  }
+
   CommandLine line_;
   std::unique_ptr<CLI::App> app_ = MakeWeirApp(&line_);
 };
 
 TEST_F(ReferenceTest, PagesOfCommandsHaveAllTheirOptions) {
+  const OptionExamples examples = Examples();
   for (const CLI::App* command : AllCommands(*app_)) {
-    const std::string page = ManPage(*command, "weir 1.2.3", {});
+    const std::string page = ManPage(*command, "weir 1.2.3", examples);
     EXPECT_THAT(page, HasSubstr(absl::StrCat(".TH ")));
     EXPECT_THAT(page, HasSubstr(EscapeRoff(FullName(*command))));
     for (const CLI::Option* option : OptionsOf(*command)) {
@@ -149,10 +167,11 @@ TEST_F(ReferenceTest, PagesHaveNoWarnings) {
   if (std::system("command -v groff > /dev/null") != 0) {
     GTEST_SKIP() << "groff is not installed";
   }
+  const OptionExamples examples = Examples();
   std::vector<const CLI::App*> all = AllCommands(*app_);
   all.push_back(app_.get());
   for (const CLI::App* app : all) {
-    WriteInput("page.1", ManPage(*app, "weir 1.2.3", {}));
+    WriteInput("page.1", ManPage(*app, "weir 1.2.3", examples));
     const std::string command =
         absl::StrCat("cd ", TestFolder(),
                      " && groff -ww -man -Tutf8 page.1 > text 2> warnings");
@@ -264,12 +283,17 @@ TEST_F(ReferenceTest, ZshCompletesCommandsOptionsAndValues) {
 }
 
 TEST_F(ReferenceTest, PageOfOptionsHasEveryCommandAndOption) {
-  const std::string page = OptionPage(*app_, {});
+  const OptionExamples examples = Examples();
+  const std::string page = OptionPage(*app_, examples);
   for (const CLI::App* command : AllCommands(*app_)) {
     EXPECT_THAT(page,
                 HasSubstr(absl::StrCat("\n## ", FullName(*command), "\n")));
     for (const CLI::Option* option : OptionsOf(*command)) {
       EXPECT_THAT(page, HasSubstr(MarkdownCell(NamesOf(*option)[0])));
+      if (option->get_group() == kOptionsOfAllCommands) continue;
+      const auto example = examples.find(option);
+      ASSERT_NE(example, examples.end()) << NamesOf(*option)[0];
+      EXPECT_THAT(page, HasSubstr(MarkdownCode(example->second)));
     }
   }
 }

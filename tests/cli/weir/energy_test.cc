@@ -264,9 +264,10 @@ TEST(EnergyCommandTest, PowerCapsAreShown) {
                            " --blocking-power 50 --microbatches 4 "
                            "--power-cap 150"));
   EXPECT_EQ(run.exit_code, 0) << run.err;
-  EXPECT_THAT(run.out, AllOf(HasSubstr("power cap"),
-                             HasSubstr("Within an average of 150 W for the GPUs "
-                                       "of a stage, no plan is faster than")));
+  EXPECT_THAT(run.out,
+              AllOf(HasSubstr("power cap"),
+                    HasSubstr("Within an average of 150 W for the GPUs "
+                              "of a stage, no plan is faster than")));
 }
 
 TEST(EnergyObjectiveTest, PlansShowTheirEnergy) {

@@ -135,10 +135,13 @@ TEST(ImportCommandTest, CostsAreDividedIntoOtherStages) {
 }
 
 TEST(ImportCommandTest, StepsCountFromZero) {
-  const ProgramRun run = RunWeir("import x.json --step -1");
-  EXPECT_EQ(run.exit_code, 2);
-  EXPECT_THAT(run.err,
-              HasSubstr("--step is -1, expected a step from 0 to 4294967295"));
+  for (const char* step : {"-1", "16777217", "4294967295"}) {
+    const ProgramRun run = RunWeir(absl::StrCat("import x.json --step ", step));
+    EXPECT_EQ(run.exit_code, 2);
+    EXPECT_THAT(run.err, HasSubstr(absl::StrCat(
+                             "--step is ", step,
+                             ", expected a step from 0 to 16777216")));
+  }
 }
 
 // Replica 1 is 100 s ahead, and nothing but its passes is recorded.

@@ -3,9 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
 #include <nlohmann/json.hpp>
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -199,7 +198,7 @@ TEST(ServeTest, ListsAndTools) {
   EXPECT_TRUE(answers.responses[3]["result"]["weir"].is_string());
   EXPECT_EQ(answers.responses[4]["result"]["serverInfo"]["name"], "weir");
   std::vector<std::string> names;
-  std::map<std::string, std::string> described;
+  std::set<std::string> described;
   for (const Json& tool : answers.responses[5]["result"]["tools"]) {
     names.push_back(tool["name"]);
     EXPECT_EQ(tool["inputSchema"]["type"], "object");
@@ -209,11 +208,10 @@ TEST(ServeTest, ListsAndTools) {
     const auto description = tool["description"].get<std::string>();
     for (const auto& [name, property] : properties.items()) {
       if (property.contains("description")) {
-        described[name] = tool["name"];
+        if (tool["name"] == "weir_simulate") described.insert(name);
       } else {
-        const auto at = described.find(name);
-        ASSERT_NE(at, described.end()) << tool["name"] << " " << name;
-        EXPECT_THAT(description, HasSubstr(at->second));
+        EXPECT_TRUE(described.contains(name)) << tool["name"] << " " << name;
+        EXPECT_THAT(description, HasSubstr("those of weir_simulate."));
       }
     }
   }

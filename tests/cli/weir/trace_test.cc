@@ -199,7 +199,9 @@ TEST(TraceTest, JitterOfSchedules) {
   EXPECT_THAT(table.out, HasSubstr("+0.00 % +- 0.00 %"));
   const ProgramRun bad = RunWeir("jitter " + scenario + "--jitter pass=x:1");
   EXPECT_EQ(bad.exit_code, 2);
-  EXPECT_THAT(bad.err, HasSubstr("--jitter is pass=x:1, with x:1, expected constant:FACTOR"));
+  EXPECT_THAT(
+      bad.err,
+      HasSubstr("--jitter is pass=x:1, with x:1, expected constant:FACTOR"));
   EXPECT_EQ(
       RunWeir("jitter " + scenario + "--jitter gpu9=constant:2").exit_code, 2);
 }

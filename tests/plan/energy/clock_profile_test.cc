@@ -5,7 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <string>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "plan/energy/clock_profile_views.h"
 
 namespace weir::plan::clock_profile_test {
@@ -29,8 +32,9 @@ TEST(ClockProfileTest, ReadsPassesScalesAndAveragesThem) {
   EXPECT_NEAR(forward[0].joules, 16 * 80, 1e-9);
   EXPECT_NEAR(forward[1].joules, 20 * 80, 1e-9);
   EXPECT_THAT(profile->notes,
-              testing::ElementsAre("p.csv: 1 clocks of passes have several "
-                                   "rows, of which the mean is used"));
+              testing::ElementsAre(
+                  "p.csv: several rows are for the same pass and clock (1 "
+                  "case), of which the mean is used"));
 }
 
 TEST(ClockProfileTest, RowsOfOneClockThatContradictEachOtherAreRefused) {
@@ -40,9 +44,22 @@ TEST(ClockProfileTest, RowsOfOneClockThatContradictEachOtherAreRefused) {
                        "0,forward,1410,0.05,20\n0,backward,1410,0.1,40\n"
                        "0,forward,1410,9,20\n");
   EXPECT_EQ(profile.status().message(),
-            "p.csv: stage 0 forward has 0.05 s and 20 J as well as 9 s and 20 "
-            "J at 1410 MHz, expected measurements that differ by at most a "
-            "factor of 2");
+            "p.csv: stage 0 forward has 0.05 to 9 s and 20 to 20 J at 1410 "
+            "MHz, expected measurements that differ by at most a factor of 2");
+}
+
+// The least and the most count, in any order of the rows.
+TEST(ClockProfileTest, TheOrderOfRowsDoesNotMatter) {
+  for (const char* times : {"0.6 1.0 1.9", "1.0 0.6 1.9", "1.9 1.0 0.6"}) {
+    std::string text =
+        "stage,instruction,frequency,time,energy\n0,backward,1410,1,1\n";
+    for (const absl::string_view time : absl::StrSplit(times, ' ')) {
+      absl::StrAppend(&text, "0,forward,1410,", time, ",20\n");
+    }
+    EXPECT_THAT(std::string(ReadClockProfile("p.csv", text).status().message()),
+                HasSubstr("has 0.6 to 1.9 s"))
+        << times;
+  }
 }
 
 TEST(ClockProfileTest, KnowsOtherNamesOfColumnsAndSplitBackwards) {

@@ -110,7 +110,7 @@ TEST(ChakraTraceTest, DamagedTracesAreRefused) {
   EXPECT_THAT(message(Metadata(0) + Delimited("\xff\xff\xff")),
               HasSubstr("message 2 is damaged"));
   EXPECT_THAT(message(Trace(0, {{"PP:0F0", uint64_t{1} << 62, 5}})),
-              HasSubstr("expected at most 1e16"));
+              HasSubstr("expected at most 1e+16"));
 }
 
 TEST(ChakraTraceTest, OtherFilesAreNotTakenForIt) {

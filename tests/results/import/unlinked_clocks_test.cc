@@ -147,5 +147,37 @@ TEST(UnlinkedClocksTest, ClocksThatDriftAreAlignedInEachStep) {
   ExpectSame(run, truth);
 }
 
+// A constant for three steps would move the other two apart.
+TEST(UnlinkedClocksTest, StepsThatOverlapAreNotMovedApart) {
+  const SampleShape shape = Shape(3);
+  RecordedRun truth = PassesOf(shape, NotAhead);
+  ASSERT_TRUE(CleanRun(&truth).ok());
+  RecordedRun run = PassesOf(shape, [](const RecordedOperation& o) {
+    return o.replica == 0 && o.step <= 30 ? 1000.0 : 0.0;
+  });
+  ASSERT_TRUE(CleanRun(&run).ok());
+  EXPECT_THAT(run.notes, ElementsAre(HasSubstr("within each step")));
+  ExpectSame(run, truth);
+}
+
+TEST(UnlinkedClocksTest, OnlyTheReplicaThatDiffersIsMoved) {
+  const SampleShape shape = Shape(4);
+  RecordedRun truth = PassesOf(shape, NotAhead);
+  ASSERT_TRUE(CleanRun(&truth).ok());
+  for (const int odd : {0, 3}) {
+    for (const double ahead : {100.0, -100.0}) {
+      RecordedRun run = PassesOf(shape, [&](const RecordedOperation& o) {
+        return o.replica == odd ? ahead : 0.0;
+      });
+      ASSERT_TRUE(CleanRun(&run).ok());
+      ExpectSame(run, truth);
+      ASSERT_EQ(run.moved_clocks.size(), 3);
+      for (const MovedClock& moved : run.moved_clocks) {
+        EXPECT_EQ(moved.replica, odd);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace weir::results::unlinked_clocks_test
