@@ -89,6 +89,7 @@ bool IsProse(const std::string& fallback) {
                                  "by --reliability",
                                  "always enough",
                                  "the best number",
+                                 "the trace's, or 1",
                                  "those of 30 days",
                                  "weights and optimizer states of the scenario",
                                  "those of parallelism.gpus, else of the node "
