@@ -40,19 +40,6 @@ std::optional<schedules::Op> PassNamed(absl::string_view text) {
   return std::nullopt;
 }
 
-absl::string_view NameOf(schedules::Op pass) {
-  switch (pass) {
-    case schedules::Op::kForward:
-      return "forward";
-    case schedules::Op::kBackwardInput:
-      return "backward_input";
-    case schedules::Op::kBackwardWeight:
-      return "backward_weight";
-    default:
-      return "backward";
-  }
-}
-
 // Returns the first of these columns that the table has.
 absl::StatusOr<CsvColumn> ColumnOf(
     const CsvTable& table, const std::vector<absl::string_view>& names) {
@@ -161,6 +148,19 @@ absl::Status CheckStages(absl::string_view label, const ClockProfile& profile) {
 
 }  // namespace
 
+std::string InstructionName(schedules::Op pass) {
+  switch (pass) {
+    case schedules::Op::kForward:
+      return "forward";
+    case schedules::Op::kBackwardInput:
+      return "backward_input";
+    case schedules::Op::kBackwardWeight:
+      return "backward_weight";
+    default:
+      return "backward";
+  }
+}
+
 bool IsClockProfile(absl::string_view text) {
   absl::ConsumePrefix(&text, "\xEF\xBB\xBF");
   const std::vector<absl::string_view> names =
@@ -223,8 +223,8 @@ absl::StatusOr<ClockProfile> ReadClockProfile(absl::string_view label,
   int repeated = 0;
   for (auto& [key, points] : profile.passes) {
     repeated += CheckRepeated(
-        absl::StrCat("stage ", key.first, " ", NameOf(key.second)), points,
-        problems);
+        absl::StrCat("stage ", key.first, " ", InstructionName(key.second)),
+        points, problems);
     points = MergeClocks(std::move(points));
   }
   RETURN_IF_ERROR(problems.ToStatus());

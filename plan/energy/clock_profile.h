@@ -30,13 +30,18 @@ struct ClockProfile {
   std::vector<std::string> notes;  // what was ignored
 };
 
+// Returns the name of a pass in column "instruction".
+std::string InstructionName(schedules::Op pass);
+
 // Returns true if the first line of a text names the columns of a profile.
 bool IsClockProfile(absl::string_view text);
 
 // Reads a CSV with the columns stage, instruction, frequency (MHz; also clock
 // or clock_mhz), time (seconds; also seconds) and energy (joules; also joules).
 // Instructions: forward, backward, or backward_input and backward_weight for
-// schedules that split backwards. Rows of the same pass and clock are averaged.
+// schedules that split backwards. Rows of the same pass and clock are averaged,
+// with a note, and refused if their times or energies differ by more than a
+// factor of 2.
 // A last row without a line break is ignored, with a note: its last number may
 // lack digits. Multiplies times by `time_scale` and energies by it and
 // `gpus_per_stage`. Returns InvalidArgument with file, line and column if a

@@ -10,23 +10,6 @@
 #include "base/units.h"
 
 namespace weir::plan {
-namespace {
-
-const char* InstructionName(schedules::Op op) {
-  switch (op) {
-    case schedules::Op::kForward:
-      return "forward";
-    case schedules::Op::kBackwardInput:
-      return "backward_input";
-    case schedules::Op::kBackwardWeight:
-      return "backward_weight";
-    default:
-      return "backward";
-  }
-}
-
-}  // namespace
-
 std::string ClockProfileTable(const ClockProfile& profile) {
   TextTable table;
   table.header = {"stage",  "pass",       "clocks", "MHz",   "time",

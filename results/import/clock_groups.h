@@ -62,7 +62,7 @@ class ClockGroups {
 
   const int stride_;
   std::vector<Group> groups_;
-  // Of i < j at Index(i, j): limits of x[i] - x[j] and of x[j] - x[i]. Two
+  // Limits of x[i] - x[j] and of x[j] - x[i], at Index(i, j) for i < j. Two
   // triangles are read and written row by row, which is several times as fast
   // as one square.
   std::vector<double> below_, above_;

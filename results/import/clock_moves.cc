@@ -61,7 +61,7 @@ std::string ClockMoves::Text(const RecordedRun& run) const {
                      return std::make_pair(a.least_seconds, a.most_seconds) <
                             std::make_pair(b.least_seconds, b.most_seconds);
                    });
-  // Of one text: the workers.
+  // The workers that moved by the time in each text.
   std::vector<std::pair<std::string, std::vector<std::string>>> moves;
   bool is_complete = true;
   for (const MovedClock& shift : shifts) {

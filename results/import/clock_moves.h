@@ -23,7 +23,7 @@ class ClockMoves {
     return seconds_[step].empty() ? 0 : seconds_[step][clock];
   }
 
-  // Of the clocks that were moved, by their number.
+  // Returns the moves of the clocks that were moved, sorted by clock.
   std::vector<MovedClock> Shifts(const RecordedRun& run) const;
   // Returns "-750 ms (pipeline rank 2 of replica 1), ...", the smallest values
   // first. Many values are abbreviated, and refer to the JSON.

@@ -81,8 +81,7 @@ std::vector<std::vector<int>> ByShift(const std::vector<double>& x) {
 void KeepClocks(const DifferenceLimits& limits, std::vector<double>* seconds) {
   std::vector<double>& x = *seconds;
   std::vector<bool> stays(x.size());
-  // Returns true if the clock may stay beside those that do, and those that
-  // move.
+  // Returns true if all limits still hold when this clock is not moved.
   const auto may_stay = [&](int i) {
     for (int j = 0; j < limits.size(); ++j) {
       const double shift = stays[j] ? 0 : x[j];

@@ -50,9 +50,9 @@ struct ClockShifts {
 //   observed between them takes equally long in both directions, and nothing
 //   else was waited for, as with messages of equal size, this is exact;
 // - with a limit in one direction only, they move as far as it demands.
-// Of the clocks that then agree, the largest number stays as it is. At last,
-// those that nevertheless may stay, the nearest first, do: few clocks move,
-// which need not be the fewest.
+// The largest set of clocks that agree then stays unmoved. Finally, each other
+// clock, starting with the smallest shift, stays unmoved if all limits still
+// hold. The number of moved clocks need not be minimal.
 // Time and memory are the cube and the square of the number of clocks.
 ClockShifts SolveClocks(const ClockLimits& limits);
 

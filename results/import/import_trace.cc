@@ -190,7 +190,7 @@ class Importer {
   }
 
   std::string label_;
-  // Of ranges, and the first file that has it.
+  // The format of the files, and the first file in this format.
   std::string format_, first_of_format_;
   int num_files_ = 0;
   int64_t num_events_ = 0;

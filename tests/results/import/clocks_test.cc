@@ -20,6 +20,7 @@
 #include "results/import/import_trace.h"
 #include "results/import/messages.h"
 #include "results/import/run_result.h"
+#include "tests/results/import/same_times.h"
 #include "tests/results/import/sample_trace.h"
 
 namespace weir::results::clocks_test {
@@ -81,13 +82,7 @@ std::vector<double> RandomOffsets(int count, std::mt19937* random) {
 }
 
 void ExpectSame(const RecordedRun& run, const RecordedRun& truth) {
-  ASSERT_EQ(run.operations.size(), truth.operations.size());
-  for (size_t i = 0; i < run.operations.size(); ++i) {
-    EXPECT_NEAR(run.operations[i].start_seconds,
-                truth.operations[i].start_seconds, 1e-9);
-    EXPECT_NEAR(run.operations[i].end_seconds, truth.operations[i].end_seconds,
-                1e-9);
-  }
+  ExpectSameTimes(run, truth);
   const auto steps = StepsOf(run), true_steps = StepsOf(truth);
   for (size_t i = 0; i < steps.size(); ++i) {
     EXPECT_NEAR(steps[i].seconds(), true_steps[i].seconds(), 1e-9);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "results/import/recorded_run.h"
+#include "tests/results/import/same_times.h"
 #include "tests/results/import/sample_trace.h"
 
 namespace weir::results::unlinked_clocks_test {
@@ -50,16 +51,6 @@ RecordedRun PassesOf(
 
 double NotAhead(const RecordedOperation&) { return 0; }
 
-void ExpectSame(const RecordedRun& run, const RecordedRun& truth) {
-  ASSERT_EQ(run.operations.size(), truth.operations.size());
-  for (size_t i = 0; i < run.operations.size(); ++i) {
-    EXPECT_NEAR(run.operations[i].start_seconds,
-                truth.operations[i].start_seconds, 1e-9);
-    EXPECT_NEAR(run.operations[i].end_seconds, truth.operations[i].end_seconds,
-                1e-9);
-  }
-}
-
 TEST(UnlinkedClocksTest, ReplicasOfPassesAloneAreAligned) {
   const SampleShape shape = Shape(3);
   RecordedRun truth = PassesOf(shape, NotAhead);
@@ -76,7 +67,7 @@ TEST(UnlinkedClocksTest, ReplicasOfPassesAloneAreAligned) {
                     "other groups: replica 1, replica 2"),
           HasSubstr("in all steps by -100 s (pipeline rank 0 of replica 1"),
           HasSubstr("start a step at the same time"))));
-  ExpectSame(run, truth);
+  ExpectSameTimes(run, truth);
   ASSERT_EQ(run.moved_clocks.size(), 6);
   for (const MovedClock& shift : run.moved_clocks) {
     EXPECT_NEAR(shift.least_seconds, shift.replica == 1 ? -100 : 1e5, 1e-9);
@@ -95,7 +86,7 @@ TEST(UnlinkedClocksTest, RanksAreRepairedBeforeTheirReplicaIsAligned) {
   ASSERT_TRUE(CleanRun(&run).ok());
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("clocks of the workers differ"),
                                      HasSubstr("replica 1")));
-  ExpectSame(run, truth);
+  ExpectSameTimes(run, truth);
   ASSERT_EQ(run.moved_clocks.size(), 3);
   for (const MovedClock& shift : run.moved_clocks) {
     EXPECT_NEAR(shift.least_seconds, -1e5 - 40.0 * shift.rank, 1e-9);
@@ -121,7 +112,7 @@ TEST(UnlinkedClocksTest, StepsThatMostlyOverlapAreUnchanged) {
     return o.replica == 1 ? 0.51 * step : 0.0;
   });
   ASSERT_TRUE(CleanRun(&run).ok());
-  ExpectSame(run, truth);
+  ExpectSameTimes(run, truth);
 }
 
 // One replica loads data for long in the first step.
@@ -144,7 +135,7 @@ TEST(UnlinkedClocksTest, ClocksThatDriftAreAlignedInEachStep) {
   ASSERT_TRUE(CleanRun(&run).ok());
   EXPECT_THAT(run.notes,
               ElementsAre(HasSubstr("within each step by -500 s to -100 s (")));
-  ExpectSame(run, truth);
+  ExpectSameTimes(run, truth);
 }
 
 // A constant for three steps would move the other two apart.
@@ -157,7 +148,7 @@ TEST(UnlinkedClocksTest, StepsThatOverlapAreNotMovedApart) {
   });
   ASSERT_TRUE(CleanRun(&run).ok());
   EXPECT_THAT(run.notes, ElementsAre(HasSubstr("within each step")));
-  ExpectSame(run, truth);
+  ExpectSameTimes(run, truth);
 }
 
 TEST(UnlinkedClocksTest, OnlyTheReplicaThatDiffersIsMoved) {
@@ -170,7 +161,7 @@ TEST(UnlinkedClocksTest, OnlyTheReplicaThatDiffersIsMoved) {
         return o.replica == odd ? ahead : 0.0;
       });
       ASSERT_TRUE(CleanRun(&run).ok());
-      ExpectSame(run, truth);
+      ExpectSameTimes(run, truth);
       ASSERT_EQ(run.moved_clocks.size(), 3);
       for (const MovedClock& moved : run.moved_clocks) {
         EXPECT_EQ(moved.replica, odd);
